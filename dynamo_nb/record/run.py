@@ -1,0 +1,43 @@
+"""What the runner knows of a run, apart from the events: the cell, the options, the outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from dynamo_nb.record.types import CellError, Compile, CompiledObject, Note, Versions
+
+__all__ = ["Run", "SourceCell"]
+
+
+class SourceCell(Struct, frozen=True, kw_only=True):
+    """A notebook cell as IPython compiled it: `file` is its `co_filename`, `number` its `[n]`."""
+
+    file: str
+    source: str
+    number: int | None = None
+
+
+class Run(Struct, kw_only=True):
+    """One run of one cell.
+
+    `others` are the notebook's other cells, for frames that lie in them. `earlier` are compiles
+    that earlier cells made, each with its `cell` number. `started` is the `time.perf_counter()` at
+    which the cell began.
+    """
+
+    cell: SourceCell
+    name: str = ""
+    mode: str = "as-is"
+    mode_reason: str = ""
+    options: dict[str, Any] = {}
+    device: str = "cpu"
+    versions: Versions = Versions()
+    others: list[SourceCell] = []
+    earlier: list[Compile] = []
+    compiled_objects: list[CompiledObject] = []
+    notes: list[Note] = []
+    error: CellError | None = None
+    started: float = 0.0
+    seconds: float = 0.0

@@ -1,0 +1,480 @@
+"""The record: plain, frozen data that says what torch.compile did to one cell.
+
+Everything a view shows comes from here. The names are torch's own; nothing in this package imports
+torch or IPython. All structs tolerate unknown keys and fill in missing ones, so that a file written
+by another version still opens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+__all__ = [
+    "CELL",
+    "SCHEMA_VERSION",
+    "Attempt",
+    "Bypass",
+    "Bytecode",
+    "Call",
+    "CellError",
+    "CellRecord",
+    "Compile",
+    "CompileError",
+    "CompiledObject",
+    "Finding",
+    "Frame",
+    "Graph",
+    "GraphBreak",
+    "Guard",
+    "GuardTree",
+    "Instruction",
+    "Kernel",
+    "LeafGuard",
+    "Link",
+    "Node",
+    "Note",
+    "OutputCode",
+    "RecompileReason",
+    "Ref",
+    "ShapeGuard",
+    "StackFrame",
+    "StageTime",
+    "Symbol",
+    "TensorValue",
+    "Versions",
+]
+
+SCHEMA_VERSION = 1
+
+#: The file name under which the recorded cell itself appears in every `StackFrame`.
+CELL = "<cell>"
+
+
+class _Data(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all record structs: frozen, keyword-only, defaults left out of the JSON."""
+
+
+class StackFrame(_Data, frozen=True):
+    """One place in source code.
+
+    `file` is `CELL` for the recorded cell, `<cell N>` for the cell with execution count N, and a
+    short path for a file on disk. Lines count from 1; columns count characters from 0, and
+    `end_column` is exclusive. `name` is the function the place is in.
+    """
+
+    file: str
+    line: int
+    name: str = ""
+    end_line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+class Ref(Struct, frozen=True, array_like=True):
+    """The address of one thing in the record, unique within it.
+
+    ============ ================================ =======================================
+    artifact     key                              compile
+    ============ ================================ =======================================
+    line         `<file>:<line>`                  empty
+    node         `<graph name>/<node name>`       key of the compile, e.g. `0/1`
+    guard        index in `Compile.guards`        same
+    break        index in `Compile.graph_breaks`  same
+    recompile    index in `recompile_reasons`     same
+    kernel       `<graph name>/<kernel name>`     same
+    code         `<graph name>:<line>`            same (a line of output code)
+    instruction  `before:<offset>`/`after:<...>`  same
+    compile      empty                            same
+    ============ ================================ =======================================
+    """
+
+    compile: str
+    artifact: str
+    key: str
+
+
+class Link(Struct, frozen=True, array_like=True):
+    """Two things that belong together. `kind` is `<artifact of a>-<artifact of b>`."""
+
+    kind: str
+    a: Ref
+    b: Ref
+
+
+class TensorValue(_Data, frozen=True):
+    """What a graph node holds when it is a tensor. Symbolic sizes are text, e.g. `s77`."""
+
+    shape: list[int | str]
+    dtype: str
+    device: str = "cpu"
+    stride: list[int | str] | None = None
+    requires_grad: bool = False
+
+
+class Node(_Data, frozen=True):
+    """One FX node. `frames` are its source frames, outermost first.
+
+    `value` is a tensor, a list of values for a node with several results, or short text for
+    anything else. `module_stack` holds `[path, class name]` pairs, outermost first. `origins` are
+    the names of the nodes of earlier graphs that it came from, as `<graph name>/<node name>`.
+    """
+
+    name: str
+    op: str
+    target: str
+    inputs: list[str] = []
+    value: TensorValue | list[Any] | str | None = None
+    frames: list[StackFrame] = []
+    module_stack: list[list[str]] = []
+    original_aten: str = ""
+    is_backward: bool = False
+    origins: list[str] = []
+
+
+class Graph(_Data, frozen=True):
+    """One FX graph at one stage of the stack.
+
+    `stage` is one of `dynamo`, `pre_grad`, `joint`, `forward`, `backward`, `inference`,
+    `post_grad`. `direction` (`forward`, `backward`, `inference`) tells post-grad graphs apart.
+    `name` is unique within its compile: the stage, with the direction after a dot where there is
+    one (`post_grad.backward`), and a number where the same comes twice (`dynamo#2`).
+    """
+
+    name: str
+    stage: str
+    direction: str = ""
+    nodes: list[Node] = []
+
+
+class Guard(_Data, frozen=True):
+    """One guard that Dynamo made while it traced a frame.
+
+    `kind` is torch's name (`TENSOR_MATCH`), `source` the guarded expression (`L['x']`), `code` the
+    conditions that are checked, `frame` the user line that caused it, `value` what it saw.
+    """
+
+    kind: str
+    source: str = ""
+    origin: str = ""
+    code: list[str] = []
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+    value: str = ""
+
+
+class LeafGuard(_Data, frozen=True):
+    """One check at a place of the guard tree."""
+
+    kind: str
+    code: list[str] = []
+
+
+class GuardTree(_Data, frozen=True):
+    """The guard manager tree that is run at each call, in the order of its checks."""
+
+    source: str = ""
+    manager: str = ""
+    accessor: str = ""
+    value_type: str = ""
+    leaf_guards: list[LeafGuard] = []
+    children: list[GuardTree] = []
+
+
+class ShapeGuard(_Data, frozen=True):
+    """One condition on symbolic sizes, and the user line that asked for it."""
+
+    expr: str
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+
+
+class Symbol(_Data, frozen=True):
+    """One symbolic size or scalar: where it comes from, the value seen, its range."""
+
+    name: str
+    sources: list[str] = []
+    hint: str = ""
+    range: str = ""
+    frame: StackFrame | None = None
+
+
+class GraphBreak(_Data, frozen=True):
+    """One place where Dynamo had to end a graph.
+
+    `kind` is torch's `gb_type`, `id` its number in torch's registry (`GB0059`), `frame` the exact
+    instruction's place, `user_stack` the frames down to it, outermost first.
+    """
+
+    kind: str
+    reason: str = ""
+    explanation: str = ""
+    hints: list[str] = []
+    context: str = ""
+    id: str = ""
+    url: str = ""
+    attempt: int = 0
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+
+
+class RecompileReason(_Data, frozen=True):
+    """One guard of an existing entry that failed and so led to this compile.
+
+    `entry` is the compile id of the entry that did not fit; `source` and `kind` name the failing
+    guard, `guard` is its code; `was` is the value that the entry was compiled for and `now` the
+    one of this call. `call_line` is the cell's line that made the call, `frame` the line that reads
+    the value. `text` is torch's own wording.
+    """
+
+    entry: str
+    source: str = ""
+    kind: str = ""
+    guard: str = ""
+    was: str = ""
+    now: str = ""
+    call_line: int | None = None
+    frame: StackFrame | None = None
+    text: str = ""
+
+
+class Kernel(_Data, frozen=True):
+    """One generated kernel or extern call.
+
+    `language` is `cpp`, `triton` or `extern`; `graph` is the name of the post-grad graph whose
+    `nodes` were fused into it; `calls` counts its call sites in the output code.
+    """
+
+    name: str
+    language: str
+    graph: str = ""
+    code: str = ""
+    nodes: list[str] = []
+    calls: int = 0
+    code_line: int | None = None
+
+
+class OutputCode(_Data, frozen=True):
+    """The Python module that Inductor wrote for one graph."""
+
+    graph: str
+    code: str
+
+
+class Instruction(_Data, frozen=True):
+    """One bytecode instruction. `argument` is `dis`'s text for its argument."""
+
+    offset: int
+    opname: str
+    argument: str = ""
+    frame: StackFrame | None = None
+
+
+class Bytecode(_Data, frozen=True):
+    """A frame's instructions before Dynamo, and those that replace them."""
+
+    before: list[Instruction] = []
+    after: list[Instruction] = []
+
+
+class StageTime(_Data, frozen=True):
+    """How long one stage of a compile took, in seconds; `start` counts from the cell's start."""
+
+    name: str
+    start: float
+    seconds: float
+
+
+class Attempt(_Data, frozen=True):
+    """One attempt at a compile; all but the last were restarted for `reason`."""
+
+    attempt: int
+    status: str
+    reason: str = ""
+
+
+class CompileError(_Data, frozen=True):
+    """The exception that ended a compile."""
+
+    type: str
+    message: str = ""
+    kind: str = ""
+    explanation: str = ""
+    hints: list[str] = []
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+
+
+class Compile(_Data, frozen=True):
+    """All that happened under one compile id.
+
+    `generation` counts `torch._dynamo.reset()` calls, since compile ids restart at each. `cell` is
+    the execution count of the cell that compiled it when that was not this one; `seen` is what can
+    be told of such an entry: `whole` when its capture is at hand, `guards` when only the live cache
+    entry could be read. `status` is `ok`, `skipped` or `failed`.
+    """
+
+    compile_id: str
+    generation: int = 0
+    name: str = ""
+    file: str = ""
+    first_line: int = 0
+    resume_of: str = ""
+    status: str = "ok"
+    reason: str = ""
+    error: CompileError | None = None
+    attempts: list[Attempt] = []
+    call_line: int | None = None
+    user_stack: list[StackFrame] = []
+    cell: int | None = None
+    seen: str = "whole"
+    guards: list[Guard] = []
+    guard_tree: GuardTree | None = None
+    shape_guards: list[ShapeGuard] = []
+    symbols: list[Symbol] = []
+    graph_breaks: list[GraphBreak] = []
+    recompile_reasons: list[RecompileReason] = []
+    graphs: list[Graph] = []
+    kernels: list[Kernel] = []
+    output_code: list[OutputCode] = []
+    bytecode: Bytecode | None = None
+    stages: list[StageTime] = []
+    cache: dict[str, int] = {}
+    metrics: dict[str, Any] = {}
+
+    @property
+    def key(self) -> str:
+        """The compile's name in a `Ref`: its id, with the generation where ids repeat."""
+        return self.compile_id if not self.generation else f"{self.compile_id}@{self.generation}"
+
+    def graph(self, name: str) -> Graph | None:
+        """Return the graph of that name, e.g. `dynamo` or `post_grad.forward`."""
+        return next((graph for graph in self.graphs if graph.name == name), None)
+
+
+class Frame(_Data, frozen=True):
+    """A Python frame that Dynamo looked at: `outcome` is `compiled`, `skipped` or `failed`."""
+
+    name: str
+    file: str
+    first_line: int
+    outcome: str
+    reason: str = ""
+    compile_id: str = ""
+    call_line: int | None = None
+    count: int = 1
+
+
+class Call(_Data, frozen=True):
+    """What one call site of the cell did, over all its runs.
+
+    `hits` maps the keys of the entries that were reused to how often; `compiles` are the keys
+    compiled there; `eager` counts runs of frames that fell back, and `reason` says why.
+    `hits_from` maps the key of an entry that an earlier cell compiled to that cell's number.
+    `eager_modules` are the `path (Class)` of the callee's modules that ran outside every graph.
+    """
+
+    line: int
+    name: str = ""
+    compiles: list[str] = []
+    hits: dict[str, int] = {}
+    hits_from: dict[str, int] = {}
+    eager: int = 0
+    reason: str = ""
+    eager_modules: list[str] = []
+
+
+class Bypass(_Data, frozen=True):
+    """A call that goes around a compiled object: `line` of the cell, `callee` as it is written."""
+
+    line: int
+    callee: str
+
+
+class CompiledObject(_Data, frozen=True):
+    """A variable that holds something torch.compile returned, and whether it was ever entered.
+
+    `callee` names what is compiled (`Writer.forward`), `line` is the cell line that assigned the
+    variable, `entered` counts the frames of it that Dynamo was asked about while the cell ran.
+    """
+
+    name: str
+    callee: str = ""
+    line: int | None = None
+    entered: int = 0
+    bypasses: list[Bypass] = []
+
+
+class Finding(_Data, frozen=True):
+    """A plain answer: what happened, where, and what to do about it.
+
+    `severity` is `error`, `warning` or `info`. `line` is where to look first in the cell (None when
+    the place lies outside it, then `frame` has it), `lines` are all cell lines that are named.
+    """
+
+    code: str
+    severity: str
+    message: str
+    advice: str = ""
+    line: int | None = None
+    lines: list[int] = []
+    count: int = 1
+    frame: StackFrame | None = None
+    refs: list[Ref] = []
+
+
+class Note(_Data, frozen=True):
+    """Something the report lacks: which hook failed and which panel it costs."""
+
+    hook: str
+    panel: str
+    message: str
+
+
+class Versions(_Data, frozen=True):
+    """Versions of what made the record; empty where absent."""
+
+    dynamo_nb: str = ""
+    torch: str = ""
+    python: str = ""
+    triton: str = ""
+
+
+class CellError(_Data, frozen=True):
+    """The exception that the cell raised."""
+
+    type: str
+    message: str = ""
+    line: int | None = None
+
+
+class CellRecord(_Data, frozen=True):
+    """What torch.compile did to one cell, whole.
+
+    `mode` is `as-is`, `calls` or `cell` and `mode_reason` says why it was chosen. `source` is the
+    cell with its `%%dynamo` line as line 1. `files` holds the text of the other files that frames
+    refer to, by their short name. `unparsed` counts, by name, what torch said and nobody here
+    understands.
+    """
+
+    schema: int = SCHEMA_VERSION
+    name: str = ""
+    cell: int | None = None
+    source: str = ""
+    mode: str = "as-is"
+    mode_reason: str = ""
+    options: dict[str, Any] = {}
+    device: str = "cpu"
+    versions: Versions = Versions()
+    files: dict[str, str] = {}
+    compiles: list[Compile] = []
+    frames: list[Frame] = []
+    calls: list[Call] = []
+    compiled_objects: list[CompiledObject] = []
+    links: list[Link] = []
+    findings: list[Finding] = []
+    notes: list[Note] = []
+    error: CellError | None = None
+    unparsed: dict[str, int] = {}
+    metrics: dict[str, Any] = {}
