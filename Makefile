@@ -1,0 +1,78 @@
+# make demo   set everything up, run the quickstart notebook in a kernel, show its report
+# make test   set everything up, run every check and test
+#
+# TORCH=2.14.1 make test   the same with another version of torch
+# PYTHON=python3.12 make   the same with another Python
+
+TORCH ?= 2.13.0
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+SETUP := $(STAMPS)/project-$(TORCH)
+DEMO := build/demo
+QUICKSTART := notebooks/01_quickstart.ipynb
+
+# One thread per kernel call, and compile workers that do not outnumber the cores.
+export OMP_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types notebooks pytest bench lab clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+# ---- set-up -------------------------------------------------------------------------------------
+
+setup: $(SETUP)
+
+$(STAMPS)/venv: scripts/system-packages
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	    || { echo "dynamo_nb needs Python 3.10 or newer: PYTHON=python3.12 make ..." >&2; exit 1; }
+	scripts/system-packages $(PYTHON) g++ dot
+	$(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMPS)
+	touch $@
+
+# torch comes first and by exact version: left to the resolver it may be a far larger build.
+$(STAMPS)/torch-$(TORCH): $(STAMPS)/venv
+	$(BIN)/python -m pip install -q "torch==$(TORCH)"
+	rm -f $(STAMPS)/torch-* $(STAMPS)/project-*
+	touch $@
+
+$(SETUP): $(STAMPS)/torch-$(TORCH) pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[test]' "torch==$(TORCH)"
+	touch $@
+
+# ---- what it is for -----------------------------------------------------------------------------
+
+demo: $(SETUP)
+	$(BIN)/python scripts/demo.py $(QUICKSTART) $(DEMO)
+
+lab: $(SETUP)
+	$(BIN)/jupyter lab $(QUICKSTART)
+
+# ---- checks, the cheap ones first; pytest last, so that its summary ends the output --------------
+
+test: lint types notebooks pytest
+
+lint: $(SETUP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(SETUP)
+	$(BIN)/mypy
+
+notebooks: $(SETUP)
+	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider
+
+pytest: $(SETUP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+bench: $(SETUP)
+	$(BIN)/python benchmarks/overhead.py
+
+clean:
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache
