@@ -309,7 +309,7 @@ class CompileError(_Data, frozen=True):
 class Compile(_Data, frozen=True):
     """All that happened under one compile id.
 
-    `generation` counts `torch._dynamo.reset()` calls, since compile ids restart at each. `cell` is
+    `generation` counts Dynamo's resets in this process: compile ids start anew at each. `cell` is
     the execution count of the cell that compiled it when that was not this one; `seen` is what can
     be told of such an entry: `whole` when its capture is at hand, `guards` when only the live cache
     entry could be read. `status` is `ok`, `skipped` or `failed`.
@@ -342,11 +342,12 @@ class Compile(_Data, frozen=True):
     stages: list[StageTime] = []
     cache: dict[str, int] = {}
     metrics: dict[str, Any] = {}
+    alias: str = ""
 
     @property
     def key(self) -> str:
-        """The compile's name in a `Ref`: its id, with the generation where ids repeat."""
-        return self.compile_id if not self.generation else f"{self.compile_id}@{self.generation}"
+        """The compile's name in a `Ref`: its id, or its alias where the id comes twice."""
+        return self.alias or self.compile_id
 
     def graph(self, name: str) -> Graph | None:
         """Return the graph of that name, e.g. `dynamo` or `post_grad.forward`."""

@@ -1,0 +1,199 @@
+"""Torch objects as plain data: what leaves the capture holds no tensor, module or frame.
+
+A source place is a tuple `(file, line, name, end_line, column, end_column)` with CPython's own
+column numbers, which count UTF-8 bytes; the record builder turns them into characters.
+"""
+
+from __future__ import annotations
+
+import traceback
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import fx
+
+__all__ = [
+    "Place",
+    "brief",
+    "graph_nodes",
+    "parse_stack_trace",
+    "place_of_instruction",
+    "place_of_summary",
+    "places_of_stack",
+    "tensor_value",
+    "value",
+]
+
+Place = tuple[str, int, str, int | None, int | None, int | None]
+
+#: Longest text that `brief` gives for a value, in characters.
+BRIEF_LIMIT = 80
+
+_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def place_of_summary(summary: traceback.FrameSummary) -> Place:
+    """Return the place of one `traceback.FrameSummary`."""
+    return (
+        summary.filename,
+        summary.lineno or 0,
+        summary.name,
+        getattr(summary, "end_lineno", None),
+        getattr(summary, "colno", None),
+        getattr(summary, "end_colno", None),
+    )
+
+
+def places_of_stack(stack: Iterable[traceback.FrameSummary] | None) -> list[Place]:
+    """Return the places of a stack, outermost first as the stack itself."""
+    return [place_of_summary(summary) for summary in stack or ()]
+
+
+def place_of_instruction(tx: Any) -> Place:
+    """Return where an `InstructionTranslatorBase` stands: its instruction's own columns."""
+    code = tx.f_code
+    positions = tx.current_instruction.positions
+    if positions is None or positions.lineno is None:
+        return (code.co_filename, tx.lineno or code.co_firstlineno, code.co_name, None, None, None)
+    return (
+        code.co_filename,
+        positions.lineno,
+        code.co_name,
+        positions.end_lineno,
+        positions.col_offset,
+        positions.end_col_offset,
+    )
+
+
+def parse_stack_trace(text: str | None) -> list[Place]:
+    """Return the places in `node.meta['stack_trace']`, which is `StackSummary.format()` text.
+
+    Torch parses the same text itself (`torch/fx/graph.py: _parse_stack_trace`, 2.13). It has no
+    columns; nodes that Dynamo made carry better places, see `capture.graphs`.
+    """
+    places: list[Place] = []
+    for line in (text or "").splitlines():
+        head, separator, tail = line.strip().partition('", line ')
+        number, _, name = tail.partition(", in ")
+        if separator and head.startswith('File "') and number.rstrip(",").isdigit():
+            places.append((head[6:], int(number.rstrip(",")), name, None, None, None))
+    return places
+
+
+def _size(size: Any) -> int | str:
+    return size if type(size) is int else str(size)
+
+
+def tensor_value(tensor: torch.Tensor) -> dict[str, Any]:
+    """Return a tensor's properties, in the shape of the record's `TensorValue`."""
+    try:
+        stride = [_size(s) for s in tensor.stride()] if tensor.layout == torch.strided else None
+    except RuntimeError:  # opaque and nested tensors have no strides
+        stride = None
+    return {
+        "shape": [_size(s) for s in tensor.shape],
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "device": str(tensor.device),
+        "stride": stride,
+        "requires_grad": bool(tensor.requires_grad),
+    }
+
+
+def value(item: Any) -> Any:
+    """Return what a node holds: a tensor's properties, a list of them, or short text."""
+    if isinstance(item, torch.Tensor):
+        return tensor_value(item)
+    if isinstance(item, list | tuple):
+        return [value(element) for element in item]
+    if item is None:
+        return None
+    if isinstance(item, _SCALARS + _SYMBOLIC):
+        return str(item)
+    return type(item).__name__
+
+
+def brief(item: Any) -> str:
+    """Return a short, deterministic text for a guarded value; never a tensor's contents."""
+    if isinstance(item, torch.Tensor):
+        properties = tensor_value(item)
+        shape = ", ".join(map(str, properties["shape"]))
+        grad = ", requires_grad" if properties["requires_grad"] else ""
+        return f"{properties['dtype']}[{shape}] on {properties['device']}{grad}"
+    if isinstance(item, _SCALARS + _SYMBOLIC + (torch.dtype, torch.device)):
+        text = repr(item)
+        return text if len(text) <= BRIEF_LIMIT else text[:BRIEF_LIMIT] + "…"
+    if isinstance(item, list | tuple | dict | set | frozenset):
+        return f"{type(item).__name__} of length {len(item)}"
+    if isinstance(item, type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType):
+        return f"{type(item).__name__} {item.__name__}"
+    if isinstance(item, types.MethodType):
+        return f"method {getattr(item, '__qualname__', type(item).__name__)}"
+    return f"{type(item).__name__} object"
+
+
+def _target_name(target: Any) -> str:
+    if isinstance(target, str):
+        return target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    module = getattr(target, "__module__", None)
+    if name is None:
+        return type(target).__name__
+    return f"{module}.{name}" if module else name
+
+
+def _from_node(sources: Any) -> list[tuple[int, str]]:
+    """Return `(graph id, node name)` for all that a node came from, nearest first."""
+    found: list[tuple[int, str]] = []
+    pending = list(sources or ())
+    while pending:
+        source = pending.pop(0)
+        found.append((source.graph_id, source.name))
+        pending.extend(source.from_node or ())
+    return found
+
+
+def _module_stack(meta: dict[str, Any]) -> list[list[str]]:
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
+    return [
+        [str(path), kind.__name__ if isinstance(kind, type) else str(kind).rsplit(".", 1)[-1]]
+        for path, kind in stack.values()
+    ]
+
+
+def graph_nodes(graph: fx.Graph, places: dict[fx.Node, list[Place]]) -> list[dict[str, Any]]:
+    """Return a graph's nodes in the shape of the record's `Node`.
+
+    Parameters
+    ----------
+    places
+        Source places by node, for nodes that Dynamo made under our eyes; others fall back on
+        their `stack_trace` text.
+
+    Besides `Node`'s own fields each has what the builder links by: `from_node`, `seq_nr`.
+    """
+    nodes = []
+    for node in graph.nodes:
+        meta = node.meta
+        original = meta.get("original_aten")
+        nodes.append(
+            {
+                "name": node.name,
+                "op": node.op,
+                "target": _target_name(node.target),
+                "inputs": [used.name for used in node.all_input_nodes],
+                "value": value(meta["val"] if "val" in meta else meta.get("example_value")),
+                "frames": places.get(node) or parse_stack_trace(meta.get("stack_trace")),
+                "module_stack": _module_stack(meta),
+                "original_aten": "" if original is None else str(original),
+                "is_backward": bool(meta.get("autograd_backward"))
+                or meta.get("partitioner_tag") == "is_backward",
+                "from_node": _from_node(meta.get("from_node")),
+                "seq_nr": meta.get("seq_nr", -1),
+            }
+        )
+    return nodes
