@@ -1,0 +1,1 @@
+"""Views of a record: text, HTML, DOT. Each reads only the record."""
