@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from torch._guards import CompileContext
@@ -145,6 +145,21 @@ class Hooked:
             return watch(args, kwargs)
 
         self.replace(owner, name, watched)
+
+    def inside(
+        self, owner: Any, name: str, context: Callable[..., AbstractContextManager[Any]]
+    ) -> None:
+        """Run a function of torch inside `context(*args, **kwargs)`; without it if that raises."""
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with ExitStack() as stack:
+                with self.recorder.apart(self.hook):
+                    stack.enter_context(context(*args, **kwargs))
+                return original(*args, **kwargs)
+
+        self.replace(owner, name, wrapped)
 
     def _watch(
         self,

@@ -1,0 +1,182 @@
+"""Which guards of a cache entry fail for given locals, with the values then and now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dynamo_nb.capture.memory import Entry, global_state, seen
+
+__all__ = ["failing_guards"]
+
+#: A tensor's properties in the order in which a difference is worth telling.
+_TENSOR_PROPERTIES = ("dtype", "device", "requires_grad", "shape", "stride")
+_SIZE = re.compile(r"([LG]\[.+?\])\.(size|stride)\(\)\[(\d+)\]")
+_CLOSURE = re.compile(r"^(.*)\.__closure__\[(\d+)\]\.cell_contents")
+_STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
+_LENGTH_KINDS = ("LENGTH", "LEN")
+
+
+def failing_guards(wrapper: Any, f_locals: dict[str, Any], known: Entry | None) -> list[dict[str, Any]]:
+    """Return every failing guard of one entry, in the order of the checks.
+
+    Each is `{source, name, kind, guard, was, now}`. `check_verbose` stops at the first failure, so
+    failing places are taken out of a clone of the tree and the rest is checked again. Only the
+    root has `check_verbose` (2.13). Guards on torch's global state and on relations between
+    values can't be taken out: what follows them is then not known.
+    """
+    return list(_Check(wrapper, f_locals, known).failures())
+
+
+class _Check:
+    """One check of an entry's guards against the locals of a frame."""
+
+    def __init__(self, wrapper: Any, f_locals: dict[str, Any], known: Entry | None) -> None:
+        self._root = wrapper.root
+        self._locals = f_locals
+        self._known = known
+        self._globals = dict(wrapper.global_scope)
+        self._scope = {"L": f_locals, "G": wrapper.global_scope["G"], **wrapper.closure_vars}
+        self._places = {
+            part: (manager.get_source(), type(guard).__name__, manager is self._root)
+            for manager in _managers(self._root)
+            for guard in manager.get_leaf_guards()
+            for part in guard.verbose_code_parts()
+        }
+        self._sources = {manager.get_source() for manager in _managers(self._root)}
+
+    def failures(self) -> Iterator[dict[str, Any]]:
+        dropped: set[str] = set()
+        root = self._root
+        while not (info := root.check_verbose(self._locals)).result:
+            text = str(info.verbose_code_parts[0]) if info.verbose_code_parts else ""
+            source, kind, at_root = self._places.get(text) or self._tensor_place(text)
+            if not source and not at_root:
+                break
+            yield self._failure(source, kind, text)
+            if at_root or source in dropped:
+                break
+            dropped.add(source)
+            root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
+        yield from self._epilogue()
+
+    def _tensor_place(self, text: str) -> tuple[str, str, bool]:
+        """Place a message that is made at check time: those of tensors and of global state."""
+        if _STATE.search(text):
+            return "", "GLOBAL_STATE", True
+        match = re.match(r"tensor '(.*?)' ", text)
+        if match and match[1] in self._sources:
+            return match[1], "TENSOR_MATCH", False
+        return "", "", False
+
+    def _epilogue(self) -> Iterator[dict[str, Any]]:
+        """Evaluate the shape guards, which are Python expressions run after the tree."""
+        for guard in self._root.get_epilogue_lambda_guards():
+            for part in guard.verbose_code_parts():
+                expression = _code(part)
+                if self._evaluate(expression) is False:
+                    match = _SIZE.search(expression)
+                    yield self._failure(match[0] if match else "", "SHAPE_ENV", part)
+
+    def _failure(self, source: str, kind: str, text: str) -> dict[str, Any]:
+        name, was, now = self._change(source, kind, text)
+        return {
+            "source": source,
+            "name": name,
+            "kind": kind,
+            "guard": _code(text),
+            "was": was,
+            "now": now,
+            "text": text,
+        }
+
+    def _change(self, source: str, kind: str, text: str) -> tuple[str, str, str]:
+        """Return what changed: its name (empty: the source), its value then and now."""
+        state = _STATE.search(text)
+        if state:
+            return self._state_change(state[1].strip())
+        size = _SIZE.fullmatch(source)
+        if size:
+            return self._size_change(size)
+        was = self._known.values.get(source) if self._known is not None else None
+        current = self._evaluate(source, absent=_ABSENT)
+        if current is _ABSENT:
+            return self._name(source), was.text if was else "", "missing"
+        now = seen(current)
+        if was is not None and was.tensor is not None and now.tensor is not None:
+            return self._tensor_change(source, was.tensor, now.tensor)
+        if any(word in kind for word in _LENGTH_KINDS) and now.length is not None:
+            then = str(was.length) if was is not None and was.length is not None else ""
+            return f"len({self._name(source) or source})", then, str(now.length)
+        if was is not None and was.type != now.type:
+            return f"type({self._name(source) or source})", was.type, now.type
+        return self._name(source), was.text if was is not None else "", now.text
+
+    def _state_change(self, names: str) -> tuple[str, str, str]:
+        now = global_state()
+        then = self._known.state if self._known is not None else {}
+        changed = [name for name in now if name in then and then[name] != now[name]]
+        name = changed[0] if changed else names
+        return name, str(then.get(name, "")), str(now.get(name, ""))
+
+    def _size_change(self, size: re.Match[str]) -> tuple[str, str, str]:
+        known = self._known.values.get(size[1]) if self._known is not None else None
+        then = (known.tensor or {}).get("shape" if size[2] == "size" else "stride") if known else None
+        index = int(size[3])
+        was = str(then[index]) if then and index < len(then) else ""
+        return "", was, str(self._evaluate(size[0], absent=""))
+
+    def _tensor_change(
+        self, source: str, was: dict[str, Any], now: dict[str, Any]
+    ) -> tuple[str, str, str]:
+        name = self._name(source) or source
+        for key in _TENSOR_PROPERTIES:
+            if was[key] == now[key]:
+                continue
+            if key in ("shape", "stride") and was[key] and len(was[key]) == len(now[key] or ()):
+                index = next(i for i, pair in enumerate(zip(was[key], now[key])) if pair[0] != pair[1])
+                method = "size" if key == "shape" else "stride"
+                return f"{name}.{method}()[{index}]", str(was[key][index]), str(now[key][index])
+            if key == "shape":
+                return f"{name}.dim()", str(len(was[key])), str(len(now[key]))
+            return f"{name}.{key}", str(was[key]), str(now[key])
+        return f"{name} (tensor type or dispatch keys)", "", ""
+
+    def _name(self, source: str) -> str:
+        """Return a closure variable's own name; other sources name themselves (empty text)."""
+        match = _CLOSURE.match(source)
+        function = self._evaluate(match[1], absent=None) if match else None
+        code = getattr(function, "__code__", None)
+        if match is None or code is None:
+            return ""
+        variable = code.co_freevars[int(match[2])]
+        return f"{variable} (closure variable of {code.co_name}){source[match.end():]}"
+
+    def _evaluate(self, expression: str, absent: Any = None) -> Any:
+        try:
+            return eval(expression, self._globals, self._scope)
+        except Exception:
+            return absent
+
+
+_ABSENT = object()
+
+
+def _code(text: str) -> str:
+    """Return a guard's condition without the comment that names the user line."""
+    return text.split("  # ")[0].strip()
+
+
+def _managers(root: Any) -> Iterator[Any]:
+    """Yield each guard manager of a tree, keys and values of dict managers included."""
+    from torch._C._dynamo.guards import DictGuardManager  # type: ignore[attr-defined]
+
+    yield root
+    if isinstance(root, DictGuardManager):
+        for _, pair in sorted(root.get_key_value_managers().items()):
+            for child in pair:
+                if child is not None:
+                    yield from _managers(child)
+    for child in root.get_child_managers():
+        yield from _managers(child)

@@ -1,0 +1,157 @@
+"""Frames that Dynamo was asked about, and what the calls of compiled code did."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections import Counter
+from types import CodeType, FrameType
+from typing import Any
+
+from dynamo_nb.capture.memory import MEMORY
+from dynamo_nb.capture.plain import Place
+from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.stacks import user_stack
+
+__all__ = ["install_calls", "install_frames"]
+
+_RESUME_PREFIXES = ("__resume_at", "torch_dynamo_resume_in")
+
+
+def install_frames(hooked: Hooked) -> None:
+    """Watch what becomes of each frame.
+
+    `CatchErrorsWrapper._handle_skip` sees every outcome (2.13 and newer). A frame refused before
+    it gets a compile id (a generator) leaves its reason in the exception that Dynamo suppresses:
+    `format_error_msg` is where it passes.
+    """
+    from torch._dynamo import convert_frame
+
+    recorder = hooked.recorder
+    suppressed: dict[CodeType, str] = {}
+
+    def on_suppressed(error: Exception, code: CodeType, *_: Any, **__: Any) -> None:
+        suppressed[code] = getattr(error, "gb_type", None) or type(error).__name__
+
+    def on_outcome(result: Any, _self: Any, outcome: Any, frame: Any) -> None:
+        code = frame.f_code
+        compiled = outcome.guarded_code is not None
+        reason = suppressed.pop(code, "") or outcome.skip_reason or ""
+        recorder.emit(
+            "frame",
+            {
+                "name": code.co_name,
+                "file": code.co_filename,
+                "first_line": code.co_firstlineno,
+                "outcome": "compiled" if compiled else "skipped",
+                "reason": "" if compiled else reason,
+                "compile_id": str(outcome.guarded_code.compile_id) if compiled else "",
+                "user_stack": user_stack(sys._getframe()),
+                "module": "" if compiled else _module_of(frame),
+            },
+            attempt=0,
+        )
+
+    hooked.around(convert_frame, "format_error_msg", before=on_suppressed)
+    hooked.around(convert_frame.CatchErrorsWrapper, "_handle_skip", after=on_outcome)
+
+
+def _module_of(frame: Any) -> str:
+    """Return `path (Class)` when the frame is a leaf module's `forward`, else an empty text.
+
+    The path is the one below the outermost module on the stack.
+    """
+    import torch
+
+    module = frame.f_locals.get("self")
+    if frame.f_code.co_name != "forward" or not isinstance(module, torch.nn.Module):
+        return ""
+    if next(module.children(), None) is not None:
+        return ""
+    root = module
+    above: FrameType | None = sys._getframe()
+    while above is not None:
+        owner = above.f_locals.get("self") if above.f_code.co_name == "_call_impl" else None
+        if isinstance(owner, torch.nn.Module):
+            root = owner
+        above = above.f_back
+    root = getattr(root, "_orig_mod", root)
+    path = next((name for name, child in root.named_modules() if child is module), "")
+    return f"{path} ({type(module).__name__})" if path else type(module).__name__
+
+
+def install_calls(hooked: Hooked) -> None:
+    """Watch cache look-ups: which entry a call hit, and which calls found none.
+
+    Torch's guard-complete hook (`torch/_C/_dynamo/eval_frame.pyi`, 2.13) tells hit from miss only.
+    The code object is found from the calling frame, and the entry because a look-up moves the one
+    that it finds to the front of the list.
+    """
+    from torch._C._dynamo.eval_frame import set_guard_complete_hook
+
+    recorder = hooked.recorder
+    counts: Counter[tuple[str, int, bool, str, tuple[Place, ...]]] = Counter()
+
+    def on_lookup(hit: bool, caller: FrameType) -> None:
+        code = _callee_code(caller)
+        compile_id, generation = _front_entry(code) if hit and code is not None else ("", 0)
+        name = code.co_name if code is not None else ""
+        counts[compile_id, generation, hit, name, tuple(user_stack(caller))] += 1
+
+    def on_complete(hit: bool) -> bool:
+        with recorder.apart(hooked.hook):
+            on_lookup(hit, sys._getframe(1))
+        return previous(hit) if previous is not None else hit
+
+    def hand_over() -> None:
+        for (compile_id, generation, hit, name, stack), count in counts.items():
+            recorder.emit(
+                "lookup",
+                {
+                    "hit": hit,
+                    "name": name,
+                    "generation": generation,
+                    "user_stack": list(stack),
+                    "count": count,
+                },
+                compile_id=compile_id,
+                attempt=0,
+            )
+
+    previous = set_guard_complete_hook(on_complete)
+    hooked.undo.callback(hand_over)
+    hooked.undo.callback(set_guard_complete_hook, previous)
+
+
+def _front_entry(code: CodeType) -> tuple[str, int]:
+    """Return compile id and generation of the entry at the front; generation -1 when unseen."""
+    from torch._dynamo.eval_frame import _debug_get_cache_entry_list
+
+    entries = _debug_get_cache_entry_list(code)
+    if not entries:
+        return "", -1
+    known = MEMORY.entry(entries[0].guard_manager)
+    return str(entries[0].compile_id), known.generation if known is not None else -1
+
+
+def _callee_code(caller: FrameType) -> CodeType | None:
+    """Return the code object that a frame is calling into, None where it can't be told."""
+    local = caller.f_locals
+    callee = {
+        "compile_wrapper": lambda: local.get("fn"),
+        "_fn": lambda: local.get("fn"),
+        "_call_impl": lambda: local.get("forward_call"),
+    }.get(caller.f_code.co_name, lambda: _resume_function(caller))()
+    callee = getattr(callee, "__func__", callee)
+    return getattr(callee, "__code__", None)
+
+
+def _resume_function(caller: FrameType) -> Any:
+    """Return the resume function that modified bytecode has loaded for the call under way."""
+    name = ""
+    for instruction in dis.get_instructions(caller.f_code):
+        if instruction.offset > caller.f_lasti:
+            break
+        if str(instruction.argval).startswith(_RESUME_PREFIXES):
+            name = str(instruction.argval)
+    return caller.f_globals.get(name)

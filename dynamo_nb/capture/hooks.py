@@ -1,0 +1,37 @@
+"""The table of hooks: what the capture attaches to torch, and what each is for."""
+
+from __future__ import annotations
+
+from dynamo_nb.capture.breaks import install_breaks, install_explanations
+from dynamo_nb.capture.compiles import install_bytecode, install_compiles, install_fresh_code
+from dynamo_nb.capture.frames import install_calls, install_frames
+from dynamo_nb.capture.graphs import (
+    install_aot_graphs,
+    install_dynamo_graph,
+    install_post_grad_graph,
+)
+from dynamo_nb.capture.guards import install_guards, install_recompiles
+from dynamo_nb.capture.kernels import install_kernel_code, install_kernel_nodes
+from dynamo_nb.capture.recorder import Hook
+from dynamo_nb.capture.trace import install_trace
+
+__all__ = ["HOOKS"]
+
+#: In the order of installation; they are taken off in the reverse order.
+HOOKS: tuple[Hook, ...] = (
+    Hook("fresh-code", "generated code when Inductor's caches are warm", install_fresh_code),
+    Hook("trace", "times, metrics and symbols", install_trace),
+    Hook("frames", "frames that Dynamo skipped", install_frames),
+    Hook("compiles", "compiles and their outcome", install_compiles),
+    Hook("bytecode", "bytecode", install_bytecode),
+    Hook("recompiles", "recompile reasons", install_recompiles),
+    Hook("guards", "guards", install_guards),
+    Hook("explanations", "explanations and hints of graph breaks", install_explanations),
+    Hook("breaks", "graph breaks", install_breaks),
+    Hook("dynamo-graph", "Dynamo's FX graphs", install_dynamo_graph),
+    Hook("aot-graphs", "joint, forward, backward and inference graphs", install_aot_graphs),
+    Hook("post-grad-graph", "post-grad graphs", install_post_grad_graph),
+    Hook("kernel-code", "kernel code", install_kernel_code),
+    Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
+    Hook("calls", "which call hit which entry", install_calls),
+)

@@ -1,0 +1,60 @@
+"""Kernels: their code, and the post-grad nodes fused into each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_nb.capture.recorder import Hooked
+
+__all__ = ["install_kernel_code", "install_kernel_nodes"]
+
+
+def install_kernel_code(hooked: Hooked) -> None:
+    """Watch `PythonWrapperCodegen.define_kernel` (`torch/_inductor/codegen/wrapper.py`, 2.13)."""
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+
+    recorder = hooked.recorder
+
+    def before(_: Any, kernel_name: str, kernel_body: str, *__: Any, **___: Any) -> None:
+        recorder.emit(
+            "kernel",
+            {"name": kernel_name, "code": str(kernel_body), "direction": recorder.graph},
+        )
+
+    hooked.around(PythonWrapperCodegen, "define_kernel", before=before)
+
+
+def install_kernel_nodes(hooked: Hooked) -> None:
+    """Watch each kernel call site's provenance; needs no config, works for lazy backwards too.
+
+    `torch/_inductor/debug.py: set_kernel_post_grad_provenance_tracing` (2.13) is imported by name
+    into both code generators, so it is watched at each place.
+    """
+    from torch._inductor import debug
+    from torch._inductor.codegen import cpp, triton
+
+    recorder = hooked.recorder
+
+    def before(schedule: Any, kernel_name: str, is_extern: bool = False, *_: Any, **__: Any) -> None:
+        recorder.emit(
+            "kernel_nodes",
+            {
+                "name": kernel_name,
+                "is_extern": bool(is_extern),
+                "nodes": _extern_origins(schedule) if is_extern else _fused_origins(schedule),
+                "direction": recorder.graph,
+            },
+        )
+
+    for owner in (debug, cpp, triton):
+        hooked.around(owner, "set_kernel_post_grad_provenance_tracing", before=before)
+
+
+def _extern_origins(kernel: Any) -> list[str]:
+    origin = kernel.origin_node
+    return [origin.name] if origin is not None else [node.name for node in kernel.origins]
+
+
+def _fused_origins(schedule: Any) -> list[str]:
+    nodes = [item.node for item in schedule if getattr(item, "node", None) is not None]
+    return list(dict.fromkeys(origin.name for node in nodes for origin in node.origins))

@@ -1,0 +1,82 @@
+"""What the capture remembers between cells: values that live cache entries were compiled for.
+
+Dynamo's cache outlives a cell, so a recompile may be against an entry of an earlier one. Kept are
+plain values only, by guard manager and only as long as it lives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch._C._dynamo.guards import GlobalStateGuard
+
+from dynamo_nb.capture.plain import brief, tensor_value
+
+__all__ = ["MEMORY", "Entry", "Memory", "Seen", "global_state", "seen"]
+
+
+class Seen(NamedTuple):
+    """A guarded value at compile time: as text, its type, its length, its tensor properties."""
+
+    text: str
+    type: str
+    length: int | None
+    tensor: dict[str, Any] | None
+
+
+class Entry(NamedTuple):
+    """What a cache entry was compiled for: values by guard source, and torch's global state."""
+
+    compile_id: str
+    generation: int
+    values: dict[str, Seen]
+    state: dict[str, Any]
+
+
+class Memory:
+    """Entries by guard manager, and the generation that counts Dynamo's resets."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self._ids: set[str] = set()
+        self._entries: WeakKeyDictionary[Any, Entry] = WeakKeyDictionary()
+
+    def begin(self, compile_id: str) -> int:
+        """Return the generation of a compile that starts now: an id seen before means a reset."""
+        if compile_id in self._ids:
+            self.generation += 1
+            self._ids.clear()
+        self._ids.add(compile_id)
+        return self.generation
+
+    def keep(self, manager: Any, entry: Entry) -> None:
+        """Remember what the entry behind a guard manager was compiled for."""
+        self._entries[manager] = entry
+
+    def entry(self, manager: Any) -> Entry | None:
+        """Return what is known of the entry behind a guard manager, None when it was not seen."""
+        return self._entries.get(manager)
+
+
+#: One per process, as Dynamo's cache is.
+MEMORY = Memory()
+
+
+def global_state() -> dict[str, Any]:
+    """Return the state that Dynamo guards for every frame: grad mode, autocast, default dtype, ...
+
+    `GlobalStateGuard.__getstate__` is JSON (`torch/csrc/dynamo/guards.cpp`, 2.13).
+    """
+    state = json.loads(GlobalStateGuard().__getstate__())  # type: ignore[attr-defined]
+    state.update(state.pop("autocast_state", {}))
+    return dict(state)
+
+
+def seen(item: Any) -> Seen:
+    """Return what to remember of a guarded value."""
+    tensor = tensor_value(item) if isinstance(item, torch.Tensor) else None
+    sized = isinstance(item, list | tuple | dict | set | frozenset | str)
+    return Seen(brief(item), type(item).__name__, len(item) if sized else None, tensor)

@@ -1,0 +1,52 @@
+"""The user's part of the Python stack, from where a hook runs."""
+
+from __future__ import annotations
+
+import os
+from types import CodeType, FrameType
+
+import torch
+
+from dynamo_nb.capture.plain import Place
+
+__all__ = ["is_internal", "resume_origin", "user_stack"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _PACKAGE + os.sep, "<frozen", "<eval_with_key")
+#: More frames than this are never the user's way to a call.
+_LIMIT = 80
+
+
+def is_internal(file: str) -> bool:
+    """Tell whether a file is torch's own or ours."""
+    return file.startswith(_INTERNAL)
+
+
+def user_stack(frame: FrameType | None) -> list[Place]:
+    """Return the places of the frames outside torch from `frame` upwards, outermost first."""
+    places: list[Place] = []
+    count = 0
+    while frame is not None and count < _LIMIT:
+        code = frame.f_code
+        if not is_internal(code.co_filename):
+            places.append((code.co_filename, frame.f_lineno or 0, code.co_name, None, None, None))
+        frame = frame.f_back
+        count += 1
+    places.reverse()
+    return places
+
+
+def resume_origin(code: CodeType) -> str:
+    """Return the name of the function that a resume function continues, else an empty text.
+
+    Resume functions of resume functions are followed to the user's own
+    (`torch/_dynamo/resume_execution.py: ContinueExecutionCache.generated_code_metadata`, 2.13).
+    """
+    from torch._dynamo.resume_execution import ContinueExecutionCache
+
+    known = ContinueExecutionCache.generated_code_metadata
+    name = ""
+    while code in known:
+        code = known[code].code
+        name = code.co_name
+    return name
