@@ -13,9 +13,11 @@ __all__ = [
     "clip",
     "compact_lines",
     "excerpt",
+    "one_line",
     "place",
     "plural",
     "scrub",
+    "some",
     "source_line",
     "spot",
     "value_text",
@@ -193,3 +195,15 @@ def _part_text(part: object) -> str:
         keys = ("shape", "dtype", "device")
         return value_text(TensorValue(**{key: part[key] for key in keys if key in part}))
     return value_text(part) if isinstance(part, TensorValue | list | tuple) else str(part)
+
+
+def some(items: Iterable[str], limit: int = 4) -> str:
+    """Return the first items, separated by commas, and how many more there are."""
+    items = list(items)
+    more = [f"… {len(items) - limit} more"] if len(items) > limit else []
+    return ", ".join([*items[:limit], *more])
+
+
+def one_line(text: str) -> str:
+    """Return `text` with every run of whitespace as one blank."""
+    return " ".join(text.split())

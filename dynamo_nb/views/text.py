@@ -6,36 +6,30 @@ It is deterministic (no times, addresses, temporary paths) and fits on a screen.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dynamo_nb.record.types import (
     CELL,
-    Call,
     CellRecord,
     Compile,
     CompileError,
     Finding,
-    Graph,
     GraphBreak,
-    Kernel,
-    RecompileReason,
     StackFrame,
 )
-from dynamo_nb.views.model import (
-    Function,
-    Report,
-    call_nodes,
-    cell_lines,
-    final_breaks,
-    kernel_nodes,
-    main_reason,
-    resume_line,
-    stage,
+from dynamo_nb.views.model import Function, Report, final_breaks, main_reason
+from dynamo_nb.views.phrases import (
+    calls_text,
+    compile_summary,
+    headline,
+    kernel_text,
+    mode_text,
+    recompile_text,
 )
-from dynamo_nb.views.plain import clean, clip, compact_lines, excerpt, place, plural, scrub
+from dynamo_nb.views.plain import clean, clip, excerpt, one_line, place, plural, scrub, some
 
-__all__ = ["calls_text", "compile_summary", "headline", "mode_text", "recompile_text", "to_text"]
+__all__ = ["to_text"]
 
 _WIDTH = 100
 _HEIGHT = 40
@@ -85,28 +79,13 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_end(report.record, detail))
 
 
-def headline(report: Report) -> str:
-    """Return what happened in numbers: `1 compiled function, 3 graphs, 2 graph breaks`."""
-    own = [function for function in report.functions if function.is_own]
-    if not own:
-        return "nothing new was compiled" if report.functions else "nothing was compiled"
-    counts = [plural(count, noun) for noun, count in report.counts.items() if count]
-    return ", ".join([plural(len(own), "compiled function"), *counts])
-
-
-def mode_text(record: CellRecord) -> str:
-    """Return the mode that ran, and why."""
-    reason = f" ({clip(_one_line(record.mode_reason), 160)})" if record.mode_reason else ""
-    return f"mode {record.mode}{reason}"
-
-
 def _header(report: Report) -> Iterator[str]:
     record = report.record
     yield from _wrap(f"dynamo: {headline(report)}")
     yield from _wrap(f"        {mode_text(record)}", " " * 8)
     if record.error:
         where = f" at line {record.error.line}" if record.error.line else ""
-        message = clip(_one_line(record.error.message), 160)
+        message = clip(one_line(record.error.message), 160)
         yield from _wrap(f"        the cell raised {record.error.type}{where}: {message}")
 
 
@@ -125,7 +104,7 @@ def _finding_head(finding: Finding) -> str:
     where = f" line {finding.line}" if finding.line else ""
     if not finding.line and finding.frame:
         where = f" {place(finding.frame)}"
-    message = _one_line(finding.message)
+    message = one_line(finding.message)
     return f"{finding.severity}: {finding.code}{where}: {message}"
 
 
@@ -135,7 +114,7 @@ def _finding(report: Report, finding: Finding) -> Iterator[str]:
     if frame is not None and finding.severity != "info":
         yield from excerpt(report.record, frame)
     if finding.advice:
-        yield from _wrap("  -> " + clip(_one_line(finding.advice), 400), " " * 5)
+        yield from _wrap("  -> " + clip(one_line(finding.advice), 400), " " * 5)
 
 
 def _functions(report: Report, detail: _Detail) -> Iterator[str]:
@@ -146,7 +125,7 @@ def _functions(report: Report, detail: _Detail) -> Iterator[str]:
 
 def _function(report: Report, function: Function, detail: _Detail) -> Iterator[str]:
     frame = StackFrame(file=function.file, line=function.first_line)
-    yield clip(f"{_one_line(function.name)} ({place(frame)})", _WIDTH)
+    yield clip(f"{one_line(function.name)} ({place(frame)})", _WIDTH)
     for entry in function.compiles[: detail.compiles]:
         yield from _compile(report, entry, detail)
     yield from _more(len(function.compiles) - detail.compiles, "compile", "  ")
@@ -176,56 +155,16 @@ def _unnamed_excerpt(report: Report, *frames: StackFrame | None) -> Iterator[str
         yield from excerpt(report.record, frames[0])
 
 
-def compile_summary(entry: Compile) -> str:
-    """Return what one compile made: graphs with their lines, guards, where it came from."""
-    facts = [_graph_text(graph) for graph in stage(entry, "dynamo")]
-    if not facts and entry.status == "ok" and entry.seen == "whole":
-        facts.append("no graph")
-    others = [
-        f"{stage_name} {plural(nodes, 'node')}"
-        for stage_name in ("forward", "backward")
-        if (nodes := sum(len(graph.nodes) for graph in stage(entry, stage_name)))
-    ]
-    facts += [", ".join(others)] if others else []
-    if entry.guards:
-        facts.append(plural(len(entry.guards), "guard"))
-    if entry.cell is not None:
-        only = ", only its guards could be read" if entry.seen == "guards" else ""
-        facts.append(f"compiled by cell [{entry.cell}]{only}")
-    elif entry.seen == "guards":
-        facts.append("compiled before, only its guards could be read")
-    if entry.status != "ok":
-        facts.insert(0, f"{entry.status}: {clip(_one_line(entry.reason), 200)}".rstrip(": "))
-    resumed = resume_line(entry)
-    return (f"resumes at line {resumed}: " if resumed else "") + "; ".join(facts)
-
-
-def _graph_text(graph: Graph) -> str:
-    nodes = call_nodes(graph)
-    lines = compact_lines(cell_lines(nodes))
-    return f"graph of {plural(len(nodes), 'op')}" + (f" from {lines}" if lines else "")
-
-
-def recompile_text(reason: RecompileReason) -> str:
-    """Return one recompile reason in one line: `x: float32 -> bfloat16 (line 9's call; …)`."""
-    what = _one_line(reason.source or reason.guard or reason.text)
-    if reason.was or reason.now:
-        change = f"{_one_line(reason.was) or '?'} -> {_one_line(reason.now) or '?'}"
-        what = f"{clip(what, 80)} {clip(change, 120)}"
-    call = f"call at line {reason.call_line}, " if reason.call_line else ""
-    return f"{clip(what, 240)} ({call}{reason.entry} did not fit)"
-
-
 def _break(report: Report, item: GraphBreak) -> Iterator[str]:
     where = f" at {place(item.frame)}" if item.frame else ""
-    yield from _wrap(f"{_INDENT}graph break{where}: {clip(_one_line(item.kind), 120)}", _HANG)
+    yield from _wrap(f"{_INDENT}graph break{where}: {clip(one_line(item.kind), 120)}", _HANG)
     yield from _unnamed_excerpt(report, item.frame)
 
 
 def _error(report: Report, error: CompileError) -> Iterator[str]:
     where = f" at {place(error.frame)}" if error.frame else ""
-    shown = clip(_one_line(error.explanation or error.message or error.kind), 240)
-    yield from _wrap(f"{_INDENT}{_one_line(error.type)}{where}: {shown}", _HANG)
+    shown = clip(one_line(error.explanation or error.message or error.kind), 240)
+    yield from _wrap(f"{_INDENT}{one_line(error.type)}{where}: {shown}", _HANG)
     yield from _unnamed_excerpt(report, error.frame)
 
 
@@ -233,20 +172,11 @@ def _kernels(entry: Compile, detail: _Detail) -> Iterator[str]:
     """Yield the fused kernels with the lines they cover, then the extern calls on one line."""
     fused = [kernel for kernel in entry.kernels if kernel.language != "extern"]
     for kernel in fused[: detail.kernels]:
-        yield clip(f"{_INDENT}kernel {_kernel_text(entry, kernel)}", _WIDTH)
+        yield clip(f"{_INDENT}kernel {kernel_text(entry, kernel)}", _WIDTH)
     yield from _more(len(fused) - detail.kernels, "kernel", _INDENT)
     extern = {kernel.name: None for kernel in entry.kernels if kernel.language == "extern"}
     if extern:
-        yield clip(f"{_INDENT}extern calls: {_some(map(_one_line, extern))}", _WIDTH)
-
-
-def _kernel_text(entry: Compile, kernel: Kernel) -> str:
-    nodes = kernel_nodes(entry, kernel)
-    lines = compact_lines(cell_lines(nodes))
-    direction = kernel.graph.partition(".")[2]
-    facts = [kernel.language, *([direction] if direction not in ("", "inference") else [])]
-    facts.append(f"fuses {plural(len(kernel.nodes), 'node')}" + (f" from {lines}" if lines else ""))
-    return f"{kernel.name} ({', '.join(facts)})"
+        yield clip(f"{_INDENT}extern calls: {some(map(one_line, extern))}", _WIDTH)
 
 
 def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
@@ -254,31 +184,9 @@ def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
         yield "Calls"
     for call in record.calls[: detail.calls]:
         for text in calls_text(call):
-            name = clip(_one_line(call.name), 60)
+            name = clip(one_line(call.name), 60)
             yield from _wrap(f"  line {call.line}  {name}: {text}", _HANG)
     yield from _more(len(record.calls) - detail.calls, "call", "  ")
-
-
-def calls_text(call: Call) -> Iterator[str]:
-    """Yield what one call site did: one text for what was compiled or reused, one for the rest."""
-    facts = []
-    if call.compiles:
-        facts.append("compiled " + _some(call.compiles))
-    hits = []
-    for key, count in call.hits.items():
-        times = f" {count} times" if count > 1 else ""
-        cell = call.hits_from.get(key)
-        origin = f", compiled by cell [{cell}]" if cell is not None else ""
-        hits.append(f"{key} hit{times}{origin}")
-    if hits:
-        facts.append(_some(hits))
-    if call.eager:
-        times = f" {call.eager} times" if call.eager > 1 else ""
-        reason = f": {clip(_one_line(call.reason), 160)}" if call.reason else ""
-        facts.append(f"ran eagerly{times}{reason}")
-    yield "; ".join(facts) or "no compiled code ran"
-    if call.eager_modules:
-        yield "outside any graph: " + _some(call.eager_modules)
 
 
 def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
@@ -287,7 +195,7 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
     if skipped:
         yield "Not compiled"
     for frame in skipped[: detail.notes]:
-        reason = f": {clip(_one_line(frame.reason), 160)}" if frame.reason else ""
+        reason = f": {clip(one_line(frame.reason), 160)}" if frame.reason else ""
         yield from _wrap(f"  {frame.name} (line {frame.first_line}), {frame.outcome}{reason}")
     yield from _more(len(skipped) - detail.notes, "frame", "  ")
 
@@ -295,11 +203,11 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
 def _end(record: CellRecord, detail: _Detail) -> Iterator[str]:
     """Yield what the report lacks."""
     for note in record.notes[: detail.notes]:
-        message = clip(_one_line(note.message), 160)
+        message = clip(one_line(note.message), 160)
         yield from _wrap(f"note: no {note.panel} ({note.hook} failed: {message})")
     yield from _more(len(record.notes) - detail.notes, "note")
     if record.unparsed:
-        names = _some(f"{name} ({count})" for name, count in record.unparsed.items())
+        names = some(f"{name} ({count})" for name, count in record.unparsed.items())
         yield from _wrap(f"note: torch said what is not understood here: {names}")
 
 
@@ -308,17 +216,6 @@ def _more(left: int, noun: str, indent: str = "") -> Iterator[str]:
     if left > 0:
         count, _, rest = plural(left, noun).partition(" ")
         yield f"{indent}… {count} more {rest}"
-
-
-def _some(items: Iterable[str], limit: int = 4) -> str:
-    """Return the first items, separated by commas, and how many more there are."""
-    items = list(items)
-    more = [f"… {len(items) - limit} more"] if len(items) > limit else []
-    return ", ".join([*items[:limit], *more])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _wrap(text: str, indent: str = "  ") -> list[str]:

@@ -1,0 +1,112 @@
+"""The short sentences that text and HTML share: what a compile, a kernel, a call did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynamo_nb.record.types import Call, CellRecord, Compile, Graph, Kernel, RecompileReason
+from dynamo_nb.views.model import (
+    Report,
+    call_nodes,
+    cell_lines,
+    kernel_nodes,
+    resume_line,
+    stage,
+)
+from dynamo_nb.views.plain import clip, compact_lines, one_line, plural, some
+
+__all__ = [
+    "calls_text",
+    "compile_summary",
+    "headline",
+    "kernel_text",
+    "mode_text",
+    "recompile_text",
+]
+
+
+def headline(report: Report) -> str:
+    """Return what happened in numbers: `1 compiled function, 3 graphs, 2 graph breaks`."""
+    own = [function for function in report.functions if function.is_own]
+    if not own:
+        return "nothing new was compiled" if report.functions else "nothing was compiled"
+    counts = [plural(count, noun) for noun, count in report.counts.items() if count]
+    return ", ".join([plural(len(own), "compiled function"), *counts])
+
+
+def mode_text(record: CellRecord) -> str:
+    """Return the mode that ran, and why."""
+    reason = f" ({clip(one_line(record.mode_reason), 160)})" if record.mode_reason else ""
+    return f"mode {record.mode}{reason}"
+
+
+def compile_summary(entry: Compile) -> str:
+    """Return what one compile made: graphs with their lines, guards, where it came from."""
+    facts = [_graph_text(graph) for graph in stage(entry, "dynamo")]
+    if not facts and entry.status == "ok" and entry.seen == "whole":
+        facts.append("no graph")
+    others = [
+        f"{stage_name} {plural(nodes, 'node')}"
+        for stage_name in ("forward", "backward")
+        if (nodes := sum(len(graph.nodes) for graph in stage(entry, stage_name)))
+    ]
+    facts += [", ".join(others)] if others else []
+    if entry.guards:
+        facts.append(plural(len(entry.guards), "guard"))
+    if entry.cell is not None:
+        only = ", only its guards could be read" if entry.seen == "guards" else ""
+        facts.append(f"compiled by cell [{entry.cell}]{only}")
+    elif entry.seen == "guards":
+        facts.append("compiled before, only its guards could be read")
+    if entry.status != "ok":
+        facts.insert(0, f"{entry.status}: {clip(one_line(entry.reason), 200)}".rstrip(": "))
+    resumed = resume_line(entry)
+    return (f"resumes at line {resumed}: " if resumed else "") + "; ".join(facts)
+
+
+def _graph_text(graph: Graph) -> str:
+    nodes = call_nodes(graph)
+    lines = compact_lines(cell_lines(nodes))
+    return f"graph of {plural(len(nodes), 'op')}" + (f" from {lines}" if lines else "")
+
+
+def recompile_text(reason: RecompileReason) -> str:
+    """Return one recompile reason in one line: `x: float32 -> bfloat16 (line 9's call; …)`."""
+    what = one_line(reason.source or reason.guard or reason.text)
+    if reason.was or reason.now:
+        change = f"{one_line(reason.was) or '?'} -> {one_line(reason.now) or '?'}"
+        what = f"{clip(what, 80)} {clip(change, 120)}"
+    call = f"call at line {reason.call_line}, " if reason.call_line else ""
+    return f"{clip(what, 240)} ({call}{reason.entry} did not fit)"
+
+
+def kernel_text(entry: Compile, kernel: Kernel) -> str:
+    """Return a kernel's name with what was fused into it, and from which lines."""
+    nodes = kernel_nodes(entry, kernel)
+    lines = compact_lines(cell_lines(nodes))
+    direction = kernel.graph.partition(".")[2]
+    facts = [kernel.language, *([direction] if direction not in ("", "inference") else [])]
+    facts.append(f"fuses {plural(len(kernel.nodes), 'node')}" + (f" from {lines}" if lines else ""))
+    return f"{kernel.name} ({', '.join(facts)})"
+
+
+def calls_text(call: Call) -> Iterator[str]:
+    """Yield what one call site did: one text for what was compiled or reused, one for the rest."""
+    facts = []
+    if call.compiles:
+        facts.append("compiled " + some(call.compiles))
+    hits = []
+    for key, count in call.hits.items():
+        times = f" {count} times" if count > 1 else ""
+        cell = call.hits_from.get(key)
+        origin = f", compiled by cell [{cell}]" if cell is not None else ""
+        hits.append(f"{key} hit{times}{origin}")
+    if hits:
+        facts.append(some(hits))
+    if call.eager:
+        times = f" {call.eager} times" if call.eager > 1 else ""
+        reason = f": {clip(one_line(call.reason), 160)}" if call.reason else ""
+        facts.append(f"ran eagerly{times}{reason}")
+    yield "; ".join(facts) or "no compiled code ran"
+    if call.eager_modules:
+        yield "outside any graph: " + some(call.eager_modules)
