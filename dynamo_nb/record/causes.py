@@ -1,0 +1,313 @@
+"""Distinct causes: the places where graphs broke, and what led to each recompile.
+
+Torch reports every occurrence; a person asks for causes. Both the summary and the findings start
+from the groups made here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from dynamo_nb.record.types import (
+    CELL,
+    CellRecord,
+    Compile,
+    GraphBreak,
+    RecompileReason,
+    StackFrame,
+    Symbol,
+)
+
+__all__ = [
+    "LIMIT_KINDS",
+    "BreakPlace",
+    "Change",
+    "RecompileCause",
+    "break_places",
+    "cell_frame",
+    "hit_recompile_limit",
+    "own_compiles",
+    "plain_source",
+    "recompile_causes",
+    "recompiles",
+]
+
+#: What torch calls the end of a compile that was one too many, as `gb_type` or exception.
+LIMIT_KINDS = (
+    "Dynamo recompile limit exceeded",
+    "FailOnRecompileLimitHit",
+    "RecompileLimitExceeded",
+)
+
+#: Guards on how the call is made, not on a value that some line reads.
+_CALL_KINDS = (
+    "TENSOR",
+    "GLOBAL_STATE",
+    "GRAD_MODE",
+    "DETERMINISTIC",
+    "DEFAULT_DEVICE",
+    "TORCH_FUNC",
+)
+
+_CLOSURE_HINT = re.compile(r'HINT: guard on "([^"]+)"')
+_PROPERTY = re.compile(
+    r"(dtype|device index|device|requires_grad|rank|size|stride|key set) mismatch"
+)
+_CONTAINERS = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
+
+
+# ------------------------------------------------------------------ places
+
+
+def cell_frame(frames: Iterable[StackFrame | None]) -> StackFrame | None:
+    """Return the innermost frame that lies in the cell itself; `frames` are outermost first."""
+    inside = [frame for frame in frames if frame is not None and frame.file == CELL]
+    return inside[-1] if inside else None
+
+
+def own_compiles(record: CellRecord) -> list[Compile]:
+    """Return the compiles that this cell made, without the entries it only found."""
+    return [compiled for compiled in record.compiles if compiled.cell is None]
+
+
+class BreakPlace(Struct, frozen=True, kw_only=True):
+    """One place where graphs broke. `breaks` are `(compile, index of the break)`, in time's order.
+
+    `frame` is the exact place, `line` the cell's line that leads there (None outside the cell).
+    """
+
+    frame: StackFrame | None
+    line: int | None
+    count: int
+    breaks: list[tuple[Compile, int]]
+
+    @property
+    def first(self) -> GraphBreak:
+        """The break that was seen first, which has the whole stack."""
+        compiled, index = self.breaks[0]
+        return compiled.graph_breaks[index]
+
+
+def _exact(graph_break: GraphBreak) -> StackFrame | None:
+    return graph_break.user_stack[-1] if graph_break.user_stack else graph_break.frame
+
+
+def _break_line(graph_break: GraphBreak) -> int | None:
+    frame = cell_frame([graph_break.frame, *graph_break.user_stack])
+    return frame.line if frame else None
+
+
+def break_places(record: CellRecord) -> list[BreakPlace]:
+    """Return the distinct places of graph breaks, in the order in which they were met.
+
+    A break inside an inlined callee comes twice: Dynamo first gives up inlining, then compiles the
+    callee as a frame of its own, which breaks at the same place. So occurrences are counted per
+    depth of the stack, and the largest count is the place's. A compile that came to nothing has no
+    graph that could break: its breaks tell why it was given up, see the finding `not-compiled`.
+    """
+    found: dict[tuple[str, int], list[tuple[Compile, int]]] = {}
+    for compiled in own_compiles(record):
+        if compiled.status != "ok":
+            continue
+        for index, graph_break in enumerate(compiled.graph_breaks):
+            frame = _exact(graph_break)
+            place = (frame.file, frame.line) if frame else (compiled.file, compiled.first_line)
+            found.setdefault(place, []).append((compiled, index))
+    return [_break_place(breaks) for breaks in found.values()]
+
+
+def _break_place(breaks: list[tuple[Compile, int]]) -> BreakPlace:
+    items = [compiled.graph_breaks[index] for compiled, index in breaks]
+    depths = Counter(len(item.user_stack) for item in items)
+    lines = [line for line in map(_break_line, items) if line is not None]
+    return BreakPlace(
+        frame=_exact(items[0]),
+        line=lines[0] if lines else None,
+        count=max(depths.values()),
+        breaks=breaks,
+    )
+
+
+# ------------------------------------------------------------------ recompiles
+
+
+def hit_recompile_limit(compiled: Compile) -> bool:
+    """Tell whether this compile was refused because the code object has too many entries."""
+    error = compiled.error
+    texts = (
+        (compiled.reason, error.type, error.kind, error.message) if error else (compiled.reason,)
+    )
+    return compiled.status != "ok" and any(
+        kind in text for kind in LIMIT_KINDS for text in texts if text
+    )
+
+
+def recompiles(record: CellRecord) -> list[Compile]:
+    """Return the compiles of a code object beyond its first.
+
+    A compile id counts a code object's compiles after the slash. One that the recompile limit
+    refused is none.
+    """
+    return [
+        compiled
+        for compiled in own_compiles(record)
+        if not compiled.compile_id.endswith("/0") and not hit_recompile_limit(compiled)
+    ]
+
+
+def plain_source(source: str, text: str = "") -> str:
+    """Return a guarded source as a person would write it: `L['self'].counter` is `self.counter`.
+
+    `text` is torch's wording of the guard, which names a closure's variable.
+    """
+    hint = _CLOSURE_HINT.search(text)
+    if hint and ".cell_contents" in source:
+        return hint.group(1) + source.partition(".cell_contents")[2]
+    plain = re.sub(r"\b[LG]\['([^']*)'\]", r"\1", source)
+    plain = _CONTAINERS.sub(lambda match: _member(match.group(1)), plain)
+    return re.sub(r"\.__dict__\['([^']*)'\]", r".\1", plain)
+
+
+def _member(name: str) -> str:
+    return f".{name}" if name.isidentifier() else f"[{name}]"
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One recompile for one cause: which compile, and the index of its reason."""
+
+    compiled: Compile
+    index: int
+
+    @property
+    def reason(self) -> RecompileReason:
+        """The reason itself."""
+        return self.compiled.recompile_reasons[self.index]
+
+
+class RecompileCause(Struct, frozen=True, kw_only=True):
+    """One thing that changed, and all the recompiles that it led to, in time's order.
+
+    `source` is what changed as a person would write it, `aspect` which property of a tensor.
+    `symbol` is the symbol that the newest entry has for it, when it became dynamic.
+    """
+
+    source: str
+    aspect: str
+    changes: list[Change]
+    symbol: Symbol | None = None
+
+    @property
+    def first(self) -> RecompileReason:
+        """The reason of the first recompile."""
+        return self.changes[0].reason
+
+    @property
+    def frame(self) -> StackFrame | None:
+        """The line that reads what changed; None where the call itself decides."""
+        if self.aspect or self.first.kind.startswith(_CALL_KINDS) or not self.first.source:
+            return None
+        return self.first.frame
+
+    @property
+    def call_lines(self) -> list[int]:
+        """The cell's lines that made the calls."""
+        return sorted({c.reason.call_line for c in self.changes if c.reason.call_line is not None})
+
+    @property
+    def line(self) -> int | None:
+        """Where to look first in the cell."""
+        frame = self.frame
+        if frame is not None and frame.file == CELL:
+            return frame.line
+        return self.first.call_line
+
+    @property
+    def values(self) -> list[str]:
+        """The values in order, one more than there are recompiles when each follows the last."""
+        values = [self.first.was]
+        for change in self.changes:
+            if change.reason.was != values[-1] and change.reason.was not in values:
+                values.append(change.reason.was)
+            values.append(change.reason.now)
+        return [value for value in values if value]
+
+
+def recompile_causes(record: CellRecord) -> list[RecompileCause]:
+    """Return what changed and so led to recompiles, the most frequent first."""
+    entries = {compiled.key: compiled for compiled in record.compiles}
+    groups: dict[tuple[str, ...], list[Change]] = {}
+    for compiled in recompiles(record):
+        for index in _reasons_that_matter(compiled):
+            reason = compiled.recompile_reasons[index]
+            symbol = _new_symbol(compiled, reason, entries)
+            key = (
+                _code_object(compiled),
+                reason.source or reason.guard or reason.text,
+                _property(reason),
+                symbol.name if symbol else "",
+            )
+            groups.setdefault(key, []).append(Change(compiled=compiled, index=index))
+    causes = [_cause(changes, entries) for changes in groups.values()]
+    return sorted(causes, key=lambda cause: -len(cause.changes))
+
+
+def _cause(changes: list[Change], entries: dict[str, Compile]) -> RecompileCause:
+    reason = changes[0].reason
+    return RecompileCause(
+        source=plain_source(reason.source, reason.text) or reason.guard or reason.text,
+        aspect=_property(reason),
+        changes=changes,
+        symbol=_new_symbol(changes[0].compiled, reason, entries),
+    )
+
+
+def _code_object(compiled: Compile) -> str:
+    return f"{compiled.generation}:{compiled.compile_id.partition('/')[0]}"
+
+
+def _number(entry: str) -> int:
+    tail = entry.partition("@")[0].rpartition("/")[2]
+    return int(tail) if tail.isdigit() else -1
+
+
+def _reasons_that_matter(compiled: Compile) -> list[int]:
+    """Return the indices of the reasons against the entry most like this call.
+
+    Torch names the failing guards of every earlier entry. The entry with the fewest of them is the
+    one that nearly fitted; among equals the newest, so that values read in order.
+    """
+    against: dict[str, list[int]] = {}
+    for index, reason in enumerate(compiled.recompile_reasons):
+        against.setdefault(reason.entry, []).append(index)
+    if not against:
+        return []
+    return against[min(against, key=lambda entry: (len(against[entry]), -_number(entry)))]
+
+
+def _property(reason: RecompileReason) -> str:
+    match = _PROPERTY.search(f"{reason.guard} {reason.text}")
+    return match.group(1) if match and not reason.kind.startswith("SHAPE") else ""
+
+
+def _new_symbol(
+    compiled: Compile, reason: RecompileReason, entries: dict[str, Compile]
+) -> Symbol | None:
+    """Return the symbol that stands for what changed, when the failing entry had none for it."""
+    if not reason.source or _property(reason) not in ("", "size", "stride"):
+        return None
+    earlier = entries.get(reason.entry)
+    known = {source for symbol in (earlier.symbols if earlier else []) for source in symbol.sources}
+    for symbol in compiled.symbols:
+        for source in symbol.sources:
+            if source not in known and _covers(reason.source, source):
+                return symbol
+    return None
+
+
+def _covers(changed: str, source: str) -> bool:
+    """Tell whether a symbol's source is what changed, or a size or stride of it."""
+    return source == changed or source.startswith((f"{changed}.size()", f"{changed}.stride()"))

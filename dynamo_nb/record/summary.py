@@ -1,0 +1,54 @@
+"""The record in one small dict: what a test or a script compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_nb.record.causes import break_places, own_compiles, recompile_causes, recompiles
+from dynamo_nb.record.types import CellRecord
+
+__all__ = ["summary"]
+
+
+def summary(record: CellRecord) -> dict[str, Any]:
+    """Return how the cell ran, in counts and causes.
+
+    `graphs` are those that Dynamo captured while the cell ran, `graph_breaks` the distinct places,
+    `recompiles` the compiles of a code object beyond its first. Lines are the cell's; None stands
+    for a place outside it.
+    """
+    return {
+        "mode": record.mode,
+        "graphs": sum(
+            graph.stage == "dynamo"
+            for compiled in own_compiles(record)
+            for graph in compiled.graphs
+        ),
+        "graph_breaks": [
+            {"line": place.line, "count": place.count} for place in break_places(record)
+        ],
+        "recompiles": len(recompiles(record)),
+        "recompile_causes": [
+            {
+                "line": cause.line,
+                "call_line": cause.first.call_line,
+                "source": cause.source,
+                "was": cause.first.was,
+                "now": cause.first.now,
+                "count": len(cause.changes),
+            }
+            for cause in recompile_causes(record)
+        ],
+        "findings": [
+            {
+                "code": finding.code,
+                "line": finding.line,
+                "lines": list(finding.lines),
+                "count": finding.count,
+                "message": finding.message,
+                "advice": finding.advice,
+            }
+            for finding in record.findings
+        ],
+        "error": record.error.type if record.error else None,
+    }
