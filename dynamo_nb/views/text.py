@@ -104,8 +104,8 @@ def _finding_head(finding: Finding) -> str:
     where = f" line {finding.line}" if finding.line else ""
     if not finding.line and finding.frame:
         where = f" {place(finding.frame)}"
-    message = one_line(finding.message)
-    return f"{finding.severity}: {finding.code}{where}: {message}"
+    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    return f"{finding.severity}: {finding.code}{where}{times}: {one_line(finding.message)}"
 
 
 def _finding(report: Report, finding: Finding) -> Iterator[str]:

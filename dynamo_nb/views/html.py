@@ -1,0 +1,231 @@
+"""Static HTML: a cell's output, and a page in one file. Both are linked without JavaScript."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+from msgspec import Struct, structs
+
+from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, StackFrame
+from dynamo_nb.views.blocks import Section
+from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
+from dynamo_nb.views.marks import Marks
+from dynamo_nb.views.model import Report
+from dynamo_nb.views.phrases import compile_summary, headline, mode_text
+from dynamo_nb.views.plain import excerpt, place
+from dynamo_nb.views.pre import code_html, listing_html, tied
+from dynamo_nb.views.sections import Context, compile_sections, report_sections
+from dynamo_nb.views.source import HUES, Listing, listing
+from dynamo_nb.views.text import to_text
+
+__all__ = ["static_id", "to_html", "to_page"]
+
+#: The class of each severity that has a colour; any other is shown as information.
+_SEVERITIES = {"error": "err", "warning": "warn"}
+
+_SOURCE_SHARE = 3  # the part of an output's size that the source may take: a third
+
+
+def to_html(record: CellRecord) -> str:
+    """Return the static HTML output of a cell: bounded, and the same for the same record."""
+    return _render("output.html.j2", record, CELL_OUTPUT)
+
+
+def to_page(record: CellRecord) -> str:
+    """Return a complete HTML document of a record, which also holds the record as JSON."""
+    return _render("page.html.j2", record, PAGE, data=_embedded(record))
+
+
+def static_id(record: CellRecord) -> str:
+    """Return the id of a record's static output: made of its content, the same in each run."""
+    content = f"{record.name}\n{record.source}\n{to_text(record)}"
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+class _Found(Struct, frozen=True, kw_only=True):
+    """A finding as the template shows it."""
+
+    severity: str
+    style: str
+    code: str
+    where: str
+    message: str
+    advice: str
+    excerpt: str
+    marks: str
+
+
+class _Part(Struct, frozen=True, kw_only=True):
+    """A compile as the template shows it: its sections, and the titles of those left out."""
+
+    key: str
+    hue: int
+    title: str
+    summary: str
+    sections: list[Markup]
+    left_out: list[str]
+
+
+class _Space:
+    """The bytes that are left for sections: what does not fit is left out."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, html: Markup) -> bool:
+        size = len(html.encode())
+        fits = size <= self._left
+        if fits:
+            self._left -= size
+        return fits
+
+
+def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> str:
+    report = Report(record)
+    marks = Marks(record, limits.rules)
+    context = Context(report, marks, limits)
+    fixed: dict[str, Any] = {
+        "id": static_id(record),
+        "limits": limits,
+        "headline": headline(report),
+        "mode": limits.line(mode_text(record)),
+        "record": record,
+        "findings": [_found(report, finding, marks, limits) for finding in _shown(record, limits)],
+        "findings_left": max(len(record.findings) - limits.findings, 0),
+        "source": _source(report, marks, limits),
+        "rules": marks.classes,
+    }
+    template = _environment().get_template(name)
+    bare = template.render(**fixed, sections=[], parts=[], parts_left=0, data="")
+    space = _Space(limits.size - len(bare.encode()))
+    return template.render(
+        **fixed,
+        sections=[
+            html
+            for section in _cell_sections(context)
+            if space.take(html := _section(section, limits))
+        ],
+        parts=_parts(context, space),
+        parts_left=max(len(record.compiles) - limits.compiles, 0),
+        data=data,
+    )
+
+
+def _shown(record: CellRecord, limits: Limits) -> list[Finding]:
+    return record.findings[: limits.findings]
+
+
+def _found(report: Report, finding: Finding, marks: Marks, limits: Limits) -> _Found:
+    frame = report.place_of(finding)
+    lines = [finding.line, *finding.lines]
+    outside = frame is not None and frame.file != CELL
+    return _Found(
+        severity=limits.line(finding.severity),
+        style=_SEVERITIES.get(finding.severity, "info"),
+        code=limits.line(finding.code),
+        where=limits.line(place(frame) if frame else ""),
+        message=limits.line(finding.message)
+        + (f" ({finding.count} times)" if finding.count > 1 else ""),
+        advice=limits.line(finding.advice),
+        excerpt="\n".join(excerpt(report.record, frame)) if frame and outside else "",
+        marks=marks.of_lines(lines) or marks.of(frame),
+    )
+
+
+def _source(report: Report, marks: Marks, limits: Limits) -> Markup:
+    """Return the cell's source with its gutter: fewer lines where they would take too much."""
+    lines = limits.code
+    html = _block(listing(report, CELL, marks, limits))
+    while len(html.encode()) > limits.size // _SOURCE_SHARE and lines > 1:
+        lines //= 2
+        html = _block(listing(report, CELL, marks, limits, lines=lines))
+    return html
+
+
+def _cell_sections(context: Context) -> list[Section]:
+    """Return the sections of the whole cell, then the other source files that it refers to."""
+    record = context.record
+    files = [file for file in record.files if context.marks.lines.get(file)]
+    sections = report_sections(context)
+    for file in files[: context.limits.files]:
+        block: Listing = listing(context.report, file, context.marks, context.limits)
+        title = f"source {context.limits.line(file)}"
+        sections.append(Section(title=title, summary="where it is referred to", blocks=[block]))
+    return sections
+
+
+def _parts(context: Context, space: _Space) -> list[_Part]:
+    """Return the compiles with their sections; the most important go in first, over all of them."""
+    entries = context.record.compiles[: context.limits.compiles]
+    sections = [compile_sections(entry, context) for entry in entries]
+    order = sorted(
+        ((index, at) for index, found in enumerate(sections) for at in range(len(found))),
+        key=lambda position: (sections[position[0]][position[1]].rank, *position),
+    )
+    rendered = {}
+    for index, at in order:
+        html = _section(sections[index][at], context.limits)
+        if space.take(html):
+            rendered[index, at] = html
+    return [
+        _Part(
+            key=context.limits.line(entry.key),
+            hue=index % HUES,
+            title=context.limits.line(_title(entry)),
+            summary=context.limits.line(compile_summary(entry)),
+            sections=[rendered[index, at] for at in range(len(found)) if (index, at) in rendered],
+            left_out=[
+                context.limits.line(section.title)
+                for at, section in enumerate(found)
+                if (index, at) not in rendered
+            ],
+        )
+        for index, (entry, found) in enumerate(zip(entries, sections, strict=True))
+    ]
+
+
+def _title(entry: Compile) -> str:
+    return f"{entry.name} ({place(StackFrame(file=entry.file, line=entry.first_line))})"
+
+
+def _section(section: Section, limits: Limits) -> Markup:
+    title, summary = limits.line(section.title), limits.line(section.summary)
+    html: Markup = _blocks().section(structs.replace(section, title=title, summary=summary))
+    return html
+
+
+def _block(block: Listing) -> Markup:
+    html: Markup = _blocks().block(block)
+    return html
+
+
+def _embedded(record: CellRecord) -> Markup:
+    """Return the record as JSON that no HTML parser can leave: without `<`, `>` and `&`."""
+    text = json.dumps(msgspec.to_builtins(record), separators=(",", ":"))
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dynamo_nb.views"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(code_html=code_html, listing_html=listing_html, tied=tied)
+    return environment
+
+
+def _blocks() -> Any:
+    """Return the macros that render one block or section."""
+    return _environment().get_template("blocks.html.j2").module

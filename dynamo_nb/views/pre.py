@@ -1,0 +1,62 @@
+"""What stands inside `<pre>`, where every blank counts: source with its gutter, and code."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from dynamo_nb.views.blocks import Code
+from dynamo_nb.views.source import GUTTER, Listing, Piece, SourceLine
+
+__all__ = ["code_html", "listing_html", "tied"]
+
+
+def tied(marks: str, style: str = "") -> Markup:
+    """Return the attributes of an element that belongs to source lines: it can be focused."""
+    classes = " ".join(filter(None, (style, marks)))
+    attributes = Markup(' class="{}"').format(classes) if classes else Markup("")
+    return attributes + Markup(' tabindex="0"') if marks else attributes
+
+
+def listing_html(block: Listing) -> Markup:
+    """Return the lines of a source, each with its gutter, under a line of column heads."""
+    widths = block.widths
+    heads = " ".join(_fit(GUTTER[column], column, widths) for column in GUTTER if widths[column])
+    head = Markup('<span class="r head">{}\n</span>').format(heads)
+    return head + Markup("").join(_line(line, widths) for line in block.lines)
+
+
+def _line(line: SourceLine, widths: dict[str, int]) -> Markup:
+    hue = "n" if line.hue is None else f"h{line.hue}"
+    styles = {"letters": "mark", "graphs": hue, "guards": "n", "number": "n"}
+    gutter = Markup(" ").join(
+        Markup('<span class="{}">{}</span>').format(
+            style, _fit(str(getattr(line, column)), column, widths)
+        )
+        for column, style in styles.items()
+        if widths[column]
+    )
+    text = Markup("").join(map(_piece, line.pieces))
+    note = Markup('<i class="note">   ← {}</i>').format(line.note) if line.note else ""
+    return Markup("<span{}>{}  {}{}\n</span>").format(tied(line.marks, "r"), gutter, text, note)
+
+
+def _fit(text: str, column: str, widths: dict[str, int]) -> str:
+    width = widths[column]
+    return text.ljust(width) if column in ("letters", "graphs") else text.rjust(width)
+
+
+def _piece(piece: Piece) -> Markup:
+    text = Markup.escape(piece.text)
+    if piece.token:
+        text = Markup('<span class="{}">{}</span>').format(piece.token, text)
+    return Markup("<u>{}</u>").format(text) if piece.marked else text
+
+
+def code_html(block: Code) -> Markup:
+    """Return lines of code; those that belong to source lines are elements of their own."""
+    return Markup("").join(
+        Markup("<span{}>{}\n</span>").format(tied(line.marks, "r"), line.text)
+        if line.marks
+        else Markup.escape(line.text + "\n")
+        for line in block.lines
+    )

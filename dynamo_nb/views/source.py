@@ -1,0 +1,267 @@
+"""The source with its gutter: for each line its graphs, guards, marks, and what it became."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import ClassVar
+
+from msgspec import Struct
+from pygments.lexers.python import PythonLexer
+from pygments.token import STANDARD_TYPES, Token
+
+from dynamo_nb.record.types import CELL, Compile, Node, StackFrame
+from dynamo_nb.views.limits import Limits
+from dynamo_nb.views.marks import Marks
+from dynamo_nb.views.model import (
+    Report,
+    call_nodes,
+    final_breaks,
+    kernel_nodes,
+    main_reason,
+    stage,
+)
+from dynamo_nb.views.plain import clip, some
+
+__all__ = ["GUTTER", "HUES", "LEGEND", "Listing", "Piece", "SourceLine", "listing"]
+
+#: What the letters of the gutter mean.
+LEGEND = {"B": "graph break", "R": "recompile", "E": "compile error"}
+
+#: How many colours tell compiles apart.
+HUES = 8
+
+_NOTE = 90
+_NAMES = 2  # compile ids in the gutter before the rest is counted
+_AROUND = 2  # lines shown around those that something belongs to, in files other than the cell
+
+
+class Piece(Struct, frozen=True):
+    """A piece of a source line: its text, the class of its token, whether it is underlined."""
+
+    text: str
+    token: str = ""
+    marked: bool = False
+
+
+class SourceLine(Struct, frozen=True, kw_only=True):
+    """One line of the source with its gutter. `hue` numbers the colour of its graphs."""
+
+    number: int
+    pieces: list[Piece]
+    letters: str = ""
+    graphs: str = ""
+    guards: str = ""
+    hue: int | None = None
+    note: str = ""
+    marks: str = ""
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """Lines of a source; the widths are those of the gutter's columns, 0 for an empty one."""
+
+    kind: ClassVar[str] = "listing"
+
+    lines: list[SourceLine]
+    widths: dict[str, int]
+    left_out: int = 0
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letters that the gutter uses, and what they mean."""
+        used = {letter for line in self.lines for letter in line.letters}
+        return {letter: meaning for letter, meaning in LEGEND.items() if letter in used}
+
+
+class _Facts:
+    """What the record says about the lines of one file."""
+
+    def __init__(self, report: Report, file: str) -> None:
+        self.file = file
+        self.graphs: dict[int, dict[str, int]] = defaultdict(dict)
+        self.guards: dict[int, int] = defaultdict(int)
+        self.letters: dict[int, set[str]] = defaultdict(set)
+        self.spans: dict[int, list[StackFrame]] = defaultdict(list)
+        self.ops: dict[int, dict[str, None]] = defaultdict(dict)
+        self.kernels: dict[int, dict[str, None]] = defaultdict(dict)
+        self.events: dict[int, dict[str, None]] = defaultdict(dict)
+        for index, entry in enumerate(report.record.compiles):
+            self._add(index, entry)
+
+    def _add(self, index: int, entry: Compile) -> None:
+        for graph in stage(entry, "dynamo"):
+            for node, line in self._placed(call_nodes(graph)):
+                self.graphs[line][entry.key] = index
+                self.ops[line][op_name(node.target)] = None
+        for kernel in entry.kernels:
+            for _, line in self._placed(kernel_nodes(entry, kernel)):
+                self.kernels[line][kernel.name] = None
+        for guard in entry.guards:
+            if guard.frame and guard.frame.file == self.file:
+                self.guards[guard.frame.line] += 1
+        for item in final_breaks(entry):
+            self._event("B", item.frame, f"graph break: {item.kind}")
+        reason = main_reason(entry)
+        if reason:
+            text = f"{reason.source}: {reason.was or '?'} -> {reason.now or '?'}"
+            frame = reason.frame
+            if frame is None and reason.call_line:
+                frame = StackFrame(file=CELL, line=reason.call_line)
+            self._event("R", frame, text)
+        if entry.error:
+            self._event("E", entry.error.frame, entry.error.kind or entry.error.type)
+
+    def _event(self, letter: str, frame: StackFrame | None, text: str) -> None:
+        if frame is not None and frame.file == self.file:
+            self.letters[frame.line].add(letter)
+            self.events[frame.line][text] = None
+            self.spans[frame.line].append(frame)
+
+    def _placed(self, nodes: Iterable[Node]) -> Iterable[tuple[Node, int]]:
+        """Yield nodes with the innermost of their lines in this file."""
+        for node in nodes:
+            for frame in reversed(node.frames):
+                if frame.file == self.file:
+                    yield node, frame.line
+                    break
+
+    def note(self, line: int, limits: Limits) -> str:
+        """Return what a line became, in a few words: events first, then ops and kernels."""
+        if self.events[line]:
+            return clip(limits.line(some(self.events[line], 2)), _NOTE)
+        ops = some(self.ops[line], 5)
+        kernels = some(self.kernels[line], 2)
+        return clip(limits.line(" -> ".join(part for part in (ops, kernels) if part)), _NOTE)
+
+
+def op_name(target: str) -> str:
+    """Return the short name of a node's target: `add` of `aten.add.Tensor`."""
+    parts = target.split(".")
+    if parts[0] in ("aten", "prims") and len(parts) > 1:
+        return parts[1]
+    return parts[-1]
+
+
+def listing(
+    report: Report, file: str, marks: Marks, limits: Limits, *, lines: int | None = None
+) -> Listing:
+    """Return the cell's lines, or of another file those around what belongs to it."""
+    text = report.record.source if file == CELL else report.record.files.get(file, "")
+    facts = _Facts(report, file)
+    tokens = _tokens(text)
+    wanted = (
+        list(range(1, len(tokens) + 1))
+        if file == CELL
+        else _windows(marks.lines.get(file, ()), tokens)
+    )
+    shown = wanted[: limits.code if lines is None else lines]
+    made = [_line(facts, number, tokens[number - 1], marks, limits) for number in shown]
+    return Listing(lines=made, widths=_widths(made), left_out=len(wanted) - len(shown))
+
+
+def _line(
+    facts: _Facts, number: int, tokens: list[Piece], marks: Marks, limits: Limits
+) -> SourceLine:
+    graphs = facts.graphs.get(number, {})
+    names = list(graphs)[:_NAMES]
+    more = f" +{len(graphs) - len(names)}" if len(graphs) > len(names) else ""
+    return SourceLine(
+        number=number,
+        pieces=_shown(_underline(tokens, facts.spans.get(number, [])), limits),
+        letters="".join(letter for letter in LEGEND if letter in facts.letters.get(number, ())),
+        graphs=clip(limits.line(" ".join(names)), 16) + more,
+        guards=str(facts.guards.get(number, "")),
+        hue=next(iter(graphs.values())) % HUES if graphs else None,
+        note=facts.note(number, limits),
+        marks=marks.of(StackFrame(file=facts.file, line=number)),
+    )
+
+
+#: The columns of the gutter, with the words above them.
+GUTTER = {"letters": "", "graphs": "graph", "guards": "guards", "number": "line"}
+
+
+def _widths(lines: list[SourceLine]) -> dict[str, int]:
+    """Return how wide each column of the gutter is: 0 where no line has anything in it."""
+    widths = {}
+    for column, head in GUTTER.items():
+        longest = max((len(str(getattr(line, column))) for line in lines), default=0)
+        widths[column] = max(longest, len(head)) if longest else 0
+    return widths
+
+
+def _windows(lines: Iterable[int], tokens: list[list[Piece]]) -> list[int]:
+    shown = {near for line in lines for near in range(line - _AROUND, line + _AROUND + 1)}
+    return sorted(number for number in shown if 0 < number <= len(tokens))
+
+
+def _tokens(text: str) -> list[list[Piece]]:
+    """Split a source into its lines' tokens; positions stay those of the text."""
+    lines: list[list[Piece]] = [[]]
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    for _, token, value in lexer.get_tokens_unprocessed(text):
+        name = _token_class(token)
+        for index, part in enumerate(value.split("\n")):
+            if index:
+                lines.append([])
+            if part:
+                lines[-1].append(Piece(part, name))
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+#: The kinds of tokens that are coloured, with our class for each.
+_TOKEN_CLASSES = {
+    Token.Keyword: "k",
+    Token.Operator.Word: "k",
+    Token.Literal.String: "s",
+    Token.Literal.Number: "d",
+    Token.Comment: "c",
+    Token.Name.Function: "f",
+    Token.Name.Class: "f",
+    Token.Name.Decorator: "f",
+}
+
+
+def _token_class(token: object) -> str:
+    while token in STANDARD_TYPES and token is not Token:
+        if token in _TOKEN_CLASSES:
+            return _TOKEN_CLASSES[token]
+        token = token.parent  # type: ignore[attr-defined]
+    return ""
+
+
+def _underline(pieces: list[Piece], spans: list[StackFrame]) -> list[Piece]:
+    """Cut tokens where a span begins or ends, and mark those inside."""
+    length = sum(len(piece.text) for piece in pieces)
+    ranges = [
+        (span.column, span.end_column if span.end_line in (None, span.line) else length)
+        for span in spans
+        if span.column is not None
+    ]
+    edges = sorted({edge for pair in ranges for edge in pair if edge is not None})
+    cut: list[Piece] = []
+    start = 0
+    for piece in pieces:
+        end = start + len(piece.text)
+        stops = [start, *(edge for edge in edges if start < edge < end), end]
+        for a, b in pairwise(stops):
+            inside = any(first <= a and (last or length) >= b for first, last in ranges)
+            cut.append(Piece(piece.text[a - start : b - start], piece.token, inside))
+        start = end
+    return cut
+
+
+def _shown(pieces: list[Piece], limits: Limits) -> list[Piece]:
+    """Clean the pieces and clip the line to its width."""
+    shown: list[Piece] = []
+    left = limits.width
+    for piece in pieces:
+        text = limits.code_text(piece.text)
+        shown.append(Piece(clip(text, left), piece.token, piece.marked))
+        left -= len(text)
+        if left <= 0:
+            break
+    return shown
