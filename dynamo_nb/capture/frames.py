@@ -6,12 +6,13 @@ import dis
 import sys
 from collections import Counter
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from dynamo_nb.capture.memory import MEMORY
+from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
-from dynamo_nb.capture.recorder import Hooked
-from dynamo_nb.capture.stacks import user_stack
+from dynamo_nb.capture.recorder import Hooked, Recorder
+from dynamo_nb.capture.guards import guard_tree
+from dynamo_nb.capture.stacks import code_name, resume_origin, user_stack
 
 __all__ = ["install_calls", "install_frames"]
 
@@ -40,9 +41,10 @@ def install_frames(hooked: Hooked) -> None:
         recorder.emit(
             "frame",
             {
-                "name": code.co_name,
+                "name": code_name(code),
                 "file": code.co_filename,
                 "first_line": code.co_firstlineno,
+                "resume_of": resume_origin(code),
                 "outcome": "compiled" if compiled else "skipped",
                 "reason": "" if compiled else reason,
                 "compile_id": str(outcome.guarded_code.compile_id) if compiled else "",
@@ -90,13 +92,23 @@ def install_calls(hooked: Hooked) -> None:
     from torch._C._dynamo.eval_frame import set_guard_complete_hook
 
     recorder = hooked.recorder
-    counts: Counter[tuple[str, int, bool, str, tuple[Place, ...]]] = Counter()
+    counts: Counter[_Lookup] = Counter()
 
     def on_lookup(hit: bool, caller: FrameType) -> None:
         code = _callee_code(caller)
-        compile_id, generation = _front_entry(code) if hit and code is not None else ("", 0)
-        name = code.co_name if code is not None else ""
-        counts[compile_id, generation, hit, name, tuple(user_stack(caller))] += 1
+        entry = _front_entry(code) if hit and code is not None else None
+        known = MEMORY.entry(entry.guard_manager) if entry is not None else None
+        if entry is not None and known is None:
+            known = _unseen(recorder, code, entry)
+        lookup = _Lookup(
+            compile_id=str(entry.compile_id) if entry is not None else "",
+            generation=known.generation if known is not None else recorder.generation,
+            hit=hit,
+            name=code_name(code) if code is not None else "",
+            resume_of=resume_origin(code) if code is not None else "",
+            user_stack=tuple(user_stack(caller)),
+        )
+        counts[lookup] += 1
 
     def on_complete(hit: bool) -> bool:
         with recorder.apart(hooked.hook):
@@ -104,34 +116,50 @@ def install_calls(hooked: Hooked) -> None:
         return previous(hit) if previous is not None else hit
 
     def hand_over() -> None:
-        for (compile_id, generation, hit, name, stack), count in counts.items():
-            recorder.emit(
-                "lookup",
-                {
-                    "hit": hit,
-                    "name": name,
-                    "generation": generation,
-                    "user_stack": list(stack),
-                    "count": count,
-                },
-                compile_id=compile_id,
-                attempt=0,
-            )
+        for lookup, count in counts.items():
+            data = {**lookup._asdict(), "count": count}
+            recorder.emit("lookup", data, compile_id=lookup.compile_id, attempt=0)
 
     previous = set_guard_complete_hook(on_complete)
     hooked.undo.callback(hand_over)
     hooked.undo.callback(set_guard_complete_hook, previous)
 
 
-def _front_entry(code: CodeType) -> tuple[str, int]:
-    """Return compile id and generation of the entry at the front; generation -1 when unseen."""
+class _Lookup(NamedTuple):
+    """A look-up in Dynamo's cache; those that are alike are counted."""
+
+    compile_id: str
+    generation: int
+    hit: bool
+    name: str
+    resume_of: str
+    user_stack: tuple[Place, ...]
+
+
+def _unseen(recorder: Recorder, code: Any, entry: Any) -> Entry:
+    """Tell of an entry that was compiled out of sight, and know it from now on."""
+    recorder.emit(
+        "unseen_entry",
+        {
+            "name": code_name(code),
+            "file": code.co_filename,
+            "first_line": code.co_firstlineno,
+            "guard_tree": guard_tree(entry.guard_manager),
+        },
+        compile_id=str(entry.compile_id),
+        attempt=0,
+    )
+    known = Entry(str(entry.compile_id), recorder.generation, {}, {})
+    MEMORY.keep(entry.guard_manager, known)
+    return known
+
+
+def _front_entry(code: CodeType) -> Any:
+    """Return the cache entry at the front of a code object's list, None when it has none."""
     from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 
     entries = _debug_get_cache_entry_list(code)
-    if not entries:
-        return "", -1
-    known = MEMORY.entry(entries[0].guard_manager)
-    return str(entries[0].compile_id), known.generation if known is not None else -1
+    return entries[0] if entries else None
 
 
 def _callee_code(caller: FrameType) -> CodeType | None:

@@ -103,16 +103,24 @@ def tensor_value(tensor: torch.Tensor) -> dict[str, Any]:
 
 
 def value(item: Any) -> Any:
-    """Return what a node holds: a tensor's properties, a list of them, or short text."""
+    """Return what a node holds: a tensor's properties, a flat list of them, or short text."""
     if isinstance(item, torch.Tensor):
         return tensor_value(item)
     if isinstance(item, list | tuple):
-        return [value(element) for element in item]
+        return list(_flat(item))
     if item is None:
         return None
     if isinstance(item, _SCALARS + _SYMBOLIC):
         return str(item)
     return type(item).__name__
+
+
+def _flat(items: Iterable[Any]) -> Iterable[Any]:
+    for item in items:
+        if isinstance(item, list | tuple):
+            yield from _flat(item)
+        else:
+            yield value(item)
 
 
 def brief(item: Any) -> str:

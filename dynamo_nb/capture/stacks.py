@@ -9,7 +9,7 @@ import torch
 
 from dynamo_nb.capture.plain import Place
 
-__all__ = ["is_internal", "resume_origin", "user_stack"]
+__all__ = ["code_name", "is_internal", "resume_origin", "user_stack"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _PACKAGE + os.sep, "<frozen", "<eval_with_key")
@@ -36,6 +36,12 @@ def user_stack(frame: FrameType | None) -> list[Place]:
     return places
 
 
+def code_name(code: CodeType) -> str:
+    """Return a code object's name with its class (Python 3.11 and newer): `Net.forward`."""
+    name: str = getattr(code, "co_qualname", code.co_name)
+    return name.rsplit("<locals>.", 1)[-1]
+
+
 def resume_origin(code: CodeType) -> str:
     """Return the name of the function that a resume function continues, else an empty text.
 
@@ -48,5 +54,5 @@ def resume_origin(code: CodeType) -> str:
     name = ""
     while code in known:
         code = known[code].code
-        name = code.co_name
+        name = code_name(code)
     return name

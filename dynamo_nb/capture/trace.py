@@ -74,6 +74,8 @@ def emit_record(recorder: Recorder, record: logging.LogRecord) -> None:
         return
     if name == "artifact":
         name = f"artifact:{data['name']}"  # type: ignore[index]
+    if name == "inductor_output_code":
+        data = {**(data or {}), "direction": recorder.graph}
     payload = record.payload  # type: ignore[attr-defined]
     compile_id = _compile_id(metadata)
     recorder.emit(name, data, compile_id=compile_id, attempt=metadata.get("attempt", 0), payload=payload)

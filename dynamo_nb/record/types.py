@@ -125,7 +125,7 @@ class Node(_Data, frozen=True):
     op: str
     target: str
     inputs: list[str] = []
-    value: TensorValue | list[Any] | str | None = None
+    value: TensorValue | list[TensorValue | str | None] | str | None = None
     frames: list[StackFrame] = []
     module_stack: list[list[str]] = []
     original_aten: str = ""
@@ -223,7 +223,8 @@ class RecompileReason(_Data, frozen=True):
     """One guard of an existing entry that failed and so led to this compile.
 
     `entry` is the compile id of the entry that did not fit; `source` and `kind` name the failing
-    guard, `guard` is its code; `was` is the value that the entry was compiled for and `now` the
+    guard, `guard` is its code; `name` says what changed in the user's terms (`x.dtype`,
+    `len(history)`, `second (closure variable of inner)`); `was` is the value that the entry was compiled for and `now` the
     one of this call. `call_line` is the cell's line that made the call, `frame` the line that reads
     the value. `text` is torch's own wording.
     """
@@ -237,6 +238,7 @@ class RecompileReason(_Data, frozen=True):
     call_line: int | None = None
     frame: StackFrame | None = None
     text: str = ""
+    name: str = ""
 
 
 class Kernel(_Data, frozen=True):
@@ -479,3 +481,37 @@ class CellRecord(_Data, frozen=True):
     error: CellError | None = None
     unparsed: dict[str, int] = {}
     metrics: dict[str, Any] = {}
+
+    def compile(self, compile_id: str) -> Compile:
+        """Return the compile with that id, e.g. `0/1`.
+
+        Raises
+        ------
+        KeyError
+            When there is none; the message lists those that exist.
+        """
+        for compile_ in self.compiles:
+            if compile_id in (compile_.key, compile_.compile_id):
+                return compile_
+        have = ", ".join(compile_.key for compile_ in self.compiles) or "none"
+        msg = f"No compile {compile_id!r}; this cell has: {have}."
+        raise KeyError(msg)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the record in short, as plain data: counts, causes and findings."""
+        from dynamo_nb.record.summary import summary
+
+        return summary(self)
+
+    def to_json(self) -> bytes:
+        """Return the record as JSON; `from_json` gives an equal one back."""
+        from dynamo_nb.record.io import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(data: bytes | str) -> CellRecord:
+        """Return the record that `to_json` wrote; `RecordError` says what is wrong with others."""
+        from dynamo_nb.record.io import from_json
+
+        return from_json(data.encode() if isinstance(data, str) else data)

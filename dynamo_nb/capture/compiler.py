@@ -1,0 +1,177 @@
+"""What the runner asks of torch: compile this, is it compiled, set that for the cell alone."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch._inductor
+
+from dynamo_nb.record.types import Versions
+
+__all__ = [
+    "backends",
+    "check_compile",
+    "compiled",
+    "config_names",
+    "device_named",
+    "is_compiled",
+    "is_module",
+    "is_tensor",
+    "modes",
+    "on_device",
+    "reset",
+    "settings",
+    "versions",
+]
+
+#: Prefix on the magic's line → where torch keeps such settings, in the order they are looked up.
+CONFIGS = {"dynamo": "torch._dynamo.config", "inductor": "torch._inductor.config"}
+
+#: Attributes by which torch marks a callable that Dynamo has been told about already.
+MARKS = ("_torchdynamo_orig_callable", "_torchdynamo_disable")
+
+
+def versions() -> Versions:
+    """Return the versions of what makes a record."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return ""
+
+    return Versions(
+        dynamo_nb=installed("dynamo_nb"),
+        torch=torch.__version__,
+        python=".".join(map(str, sys.version_info[:3])),
+        triton=installed("triton"),
+    )
+
+
+def compiled(target: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
+    """Return `torch.compile(target, **arguments)`."""
+    return torch.compile(target, **arguments)  # type: ignore[no-any-return]
+
+
+def check_compile(arguments: dict[str, Any]) -> str:
+    """Return what torch.compile has against these arguments, or nothing."""
+    try:
+        torch.compile(lambda: None, **arguments)
+    except Exception as exc:
+        return str(exc) or type(exc).__name__
+    return ""
+
+
+def backends() -> list[str]:
+    """Return the names of all backends, the debug and experimental ones included."""
+    return torch.compiler.list_backends(None)  # type: ignore[arg-type, no-any-return]
+
+
+def modes() -> list[str]:
+    """Return the names that `torch.compile(mode=...)` takes."""
+    return list(torch._inductor.list_mode_options())
+
+
+def is_tensor(value: object) -> bool:
+    """Say whether `value` is a tensor."""
+    return isinstance(value, torch.Tensor)
+
+
+def is_module(value: object) -> bool:
+    """Say whether `value` is an `nn.Module` that torch.compile can take."""
+    return isinstance(value, torch.nn.Module) and not isinstance(value, torch.jit.ScriptModule)
+
+
+def is_compiled(value: object) -> bool:
+    """Say whether `value` came from torch.compile, compiles itself, or has Dynamo disabled."""
+    if isinstance(value, torch._dynamo.OptimizedModule):
+        return True
+    if isinstance(value, torch.nn.Module):
+        return value.__dict__.get("_compiled_call_impl") is not None
+    function = getattr(value, "__func__", value) if inspect.ismethod(value) else value
+    return inspect.isfunction(function) and any(mark in function.__dict__ for mark in MARKS)
+
+
+def reset() -> None:
+    """Forget everything that was compiled."""
+    torch.compiler.reset()
+
+
+def device_named(name: str) -> str:
+    """Return what is wrong with the device `name`, or nothing."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as exc:
+        return str(exc).splitlines()[0]
+    if device.type in ("cpu", "meta"):
+        return ""
+    try:
+        present: bool = torch.get_device_module(device.type).is_available()
+    except (RuntimeError, AttributeError):
+        present = False
+    return "" if present else f"{device.type} is not available here"
+
+
+@contextmanager
+def on_device(name: str) -> Iterator[None]:
+    """Make tensors on the device `name` unless the code says otherwise."""
+    with torch.device(name):
+        yield
+
+
+def default_device() -> str:
+    """Return the device on which tensors are made now."""
+    return str(torch.get_default_device())
+
+
+def config_names() -> dict[str, list[str]]:
+    """Return the settings of each config module, by the prefix used on the magic's line."""
+    return {prefix: sorted(_config(prefix).get_config_copy()) for prefix in CONFIGS}
+
+
+def _config(prefix: str) -> Any:
+    module: ModuleType = __import__(CONFIGS[prefix], fromlist=["_"])
+    return module
+
+
+def _owner(prefix: str, name: str) -> tuple[Any, str]:
+    """Return the object that holds a setting, and its attribute: names may be nested."""
+    owner = _config(prefix)
+    *path, last = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    return owner, last
+
+
+def setting(prefix: str, name: str) -> Any:
+    """Return the value of a setting."""
+    owner, last = _owner(prefix, name)
+    return getattr(owner, last)
+
+
+@contextmanager
+def settings(values: dict[tuple[str, str], Any]) -> Iterator[None]:
+    """Set `(prefix, name)` to the value given, and put the prior value back afterwards.
+
+    Plain assignment, because torch keeps these in context variables: leaving may happen in another
+    context than entering (an awaited cell), where nothing was changed and nothing is touched.
+    """
+    prior = []
+    try:
+        for key, value in values.items():
+            owner, last = _owner(*key)
+            prior.append((owner, last, getattr(owner, last)))
+            setattr(owner, last, value)
+        yield
+    finally:
+        for owner, last, value in reversed(prior):
+            if getattr(owner, last) != value:
+                setattr(owner, last, value)

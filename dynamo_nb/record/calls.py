@@ -1,0 +1,97 @@
+"""Calls: what each call line of the cell did, over all its runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynamo_nb.record.draft import Draft
+from dynamo_nb.record.frames import FrameBook
+from dynamo_nb.record.places import Places
+from dynamo_nb.record.types import Call, Compile
+
+__all__ = ["CallBook"]
+
+_EntryKey = tuple[int, str]
+
+
+@dataclass
+class _Row:
+    compiles: list[_EntryKey] = field(default_factory=list)
+    hits: Counter[_EntryKey] = field(default_factory=Counter)
+    misses: int = 0
+    recompiles: int = 0
+
+
+class CallBook:
+    """Gathers compiles and cache look-ups by call line and function."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._rows: dict[tuple[int, str], _Row] = {}
+
+    def compiled(self, draft: Draft) -> None:
+        """Note that a compile started."""
+        if draft.call_line is None:
+            return
+        row = self._row(draft.call_line, draft.resume_of or draft.name)
+        row.compiles.append((draft.generation, draft.compile_id))
+        row.recompiles += not draft.compile_id.endswith("/0")
+
+    def looked_up(self, compile_id: str, data: dict[str, Any]) -> None:
+        """Note a look-up in Dynamo's cache, or many of the same."""
+        line = self._places.call_line(data["user_stack"], data["resume_of"])
+        if line is None:
+            return
+        row = self._row(line, data["resume_of"] or data["name"])
+        if data["hit"] and compile_id:
+            row.hits[data["generation"], compile_id] += data["count"]
+        elif not data["hit"]:
+            row.misses += data["count"]
+
+    def entries_hit(self) -> list[_EntryKey]:
+        """Return the entries that were hit, in order of first sight."""
+        return list(dict.fromkeys(key for row in self._rows.values() for key in row.hits))
+
+    def finish(self, compiles: Mapping[_EntryKey, Compile], frames: FrameBook) -> list[Call]:
+        """Return the calls in the order of their lines."""
+        for line in frames.eager_lines():
+            if not any(row_line == line for row_line, _ in self._rows):
+                self._row(line, "")
+        first_rows: set[int] = set()
+        calls = []
+        for (line, name), row in sorted(self._rows.items(), key=lambda item: item[0][0]):
+            calls.append(self._call(line, name, row, compiles, frames, line not in first_rows))
+            first_rows.add(line)
+        return calls
+
+    def _call(
+        self,
+        line: int,
+        name: str,
+        row: _Row,
+        compiles: Mapping[_EntryKey, Compile],
+        frames: FrameBook,
+        is_first: bool,
+    ) -> Call:
+        def key_of(entry: _EntryKey) -> str:
+            return compiles[entry].key if entry in compiles else entry[1]
+
+        reused = [e for e in row.hits if e in compiles and compiles[e].cell is not None]
+        own = [compiles[entry] for entry in row.compiles if entry in compiles]
+        skipped = [c for c in own if c.status == "skipped"]
+        return Call(
+            line=line,
+            name=name,
+            compiles=[key_of(entry) for entry in row.compiles],
+            hits={key_of(entry): count for entry, count in row.hits.items()},
+            hits_from={key_of(entry): compiles[entry].cell or 0 for entry in reused},
+            eager=max(0, row.misses - row.recompiles) + len(skipped),
+            reason=skipped[-1].reason if skipped else "",
+            eager_modules=frames.eager_modules(line) if is_first else [],
+        )
+
+    def _row(self, line: int, name: str) -> _Row:
+        return self._rows.setdefault((line, name), _Row())

@@ -1,0 +1,87 @@
+"""A compile while it is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynamo_nb.record.types import (
+    Attempt,
+    Bytecode,
+    Compile,
+    CompileError,
+    Graph,
+    GraphBreak,
+    Guard,
+    GuardTree,
+    Kernel,
+    OutputCode,
+    RecompileReason,
+    ShapeGuard,
+    StackFrame,
+    StageTime,
+    Symbol,
+)
+
+__all__ = ["Draft"]
+
+
+@dataclass
+class Draft:
+    """The mutable twin of `Compile`, with what is only needed until the links are drawn."""
+
+    compile_id: str
+    generation: int
+    name: str = ""
+    file: str = ""
+    first_line: int = 0
+    resume_of: str = ""
+    status: str = "ok"
+    reason: str = ""
+    error: CompileError | None = None
+    restart_reasons: list[str] = field(default_factory=list)
+    call_line: int | None = None
+    user_stack: list[StackFrame] = field(default_factory=list)
+    cell: int | None = None
+    seen: str = "whole"
+    guards: list[Guard] = field(default_factory=list)
+    guard_tree: GuardTree | None = None
+    shape_guards: list[ShapeGuard] = field(default_factory=list)
+    symbols: list[Symbol] = field(default_factory=list)
+    graph_breaks: list[GraphBreak] = field(default_factory=list)
+    recompile_reasons: list[RecompileReason] = field(default_factory=list)
+    graphs: list[Graph] = field(default_factory=list)
+    raw_graphs: list[dict[str, Any]] = field(default_factory=list)
+    kernel_code: dict[tuple[str, str], str] = field(default_factory=dict)
+    kernel_nodes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    kernel_calls: dict[tuple[str, str], int] = field(default_factory=dict)
+    extern_kernels: set[tuple[str, str]] = field(default_factory=set)
+    kernels: list[Kernel] = field(default_factory=list)
+    output_code: list[OutputCode] = field(default_factory=list)
+    bytecode: Bytecode | None = None
+    stages: list[StageTime] = field(default_factory=list)
+    open_stages: list[tuple[str, float]] = field(default_factory=list)
+    cache: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    shape_guard_stacks: dict[str, list[StackFrame]] = field(default_factory=dict)
+    symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
+
+    @property
+    def code(self) -> tuple[str, str, int]:
+        """What tells the code object from others: name, file, first line."""
+        return self.name, self.file, self.first_line
+
+    def finish(self, alias: str) -> Compile:
+        """Return the finished compile."""
+        attempts = [
+            Attempt(attempt=number, status="restarted", reason=reason)
+            for number, reason in enumerate(self.restart_reasons)
+        ]
+        attempts.append(Attempt(attempt=len(attempts), status=self.status, reason=self.reason))
+        names = (
+            "compile_id generation name file first_line resume_of status reason error call_line "
+            "user_stack cell seen guards guard_tree shape_guards symbols graph_breaks "
+            "recompile_reasons graphs kernels output_code bytecode stages cache metrics"
+        ).split()
+        fields = {name: getattr(self, name) for name in names}
+        return Compile(**fields, attempts=attempts, alias=alias)

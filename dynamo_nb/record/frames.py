@@ -1,0 +1,63 @@
+"""The frames that Dynamo was asked about, the same ones counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from dynamo_nb.record.places import Places
+from dynamo_nb.record.types import Frame
+
+__all__ = ["FrameBook"]
+
+
+class _Key(NamedTuple):
+    name: str
+    file: str
+    first_line: int
+    outcome: str
+    reason: str
+    compile_id: str
+    call_line: int | None
+
+
+class FrameBook:
+    """Counts frames by code, outcome and call line; keeps the modules that ran eagerly."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._counts: Counter[_Key] = Counter()
+        self._modules: dict[int | None, dict[str, None]] = {}
+
+    def add(self, data: dict[str, Any]) -> None:
+        """Take in one `frame` event."""
+        call_line = self._places.call_line(data["user_stack"], data.get("resume_of", ""))
+        key = _Key(
+            data["name"],
+            self._places.label(data["file"]),
+            data["first_line"],
+            data["outcome"],
+            _first_sentence(data["reason"]),
+            data["compile_id"],
+            call_line,
+        )
+        self._counts[key] += 1
+        if data["module"]:
+            self._modules.setdefault(call_line, {})[data["module"]] = None
+
+    def eager_modules(self, call_line: int | None) -> list[str]:
+        """Return the leaf modules that ran outside every graph under a call."""
+        return list(self._modules.get(call_line, ()))
+
+    def eager_lines(self) -> list[int]:
+        """Return the call lines under which modules ran outside every graph."""
+        return sorted(line for line in self._modules if line is not None)
+
+    def finish(self) -> list[Frame]:
+        """Return the frames in the order in which they were first seen."""
+        return [Frame(**key._asdict(), count=count) for key, count in self._counts.items()]
+
+
+def _first_sentence(reason: str) -> str:
+    """Return a reason without the lines that name the frame again."""
+    return reason.split("\n", 1)[0].strip()

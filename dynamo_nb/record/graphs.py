@@ -1,0 +1,164 @@
+"""FX graphs and kernels of a compile, and where each node came from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from dynamo_nb.record.draft import Draft
+from dynamo_nb.record.places import Places
+from dynamo_nb.record.types import Graph, Kernel, Node, StackFrame, TensorValue
+
+__all__ = ["finish_graphs", "finish_kernels"]
+
+#: The stage that a stage's nodes come from when nothing closer is known.
+_EARLIER_STAGES = {
+    "joint": ("dynamo",),
+    "forward": ("joint", "dynamo"),
+    "backward": ("joint", "dynamo"),
+    "inference": ("dynamo",),
+    "post_grad": ("forward", "backward", "inference"),
+}
+_KERNEL_KIND = re.compile(r"\s*async_compile\.(\w+)\(")
+_LANGUAGES = {"cpp_pybinding": "cpp", "cpp": "cpp", "triton": "triton"}
+
+
+def finish_graphs(draft: Draft, places: Places) -> None:
+    """Turn a draft's raw graphs into `Graph`s whose nodes name their origins and source frames."""
+    names: Counter[str] = Counter()
+    made = _Made()
+    for raw in draft.raw_graphs:
+        stage, direction = raw["stage"], raw["direction"]
+        name = f"{stage}.{direction}" if direction else stage
+        names[name] += 1
+        if names[name] > 1:
+            name = f"{name}#{names[name]}"
+        graph = Graph(name=name, stage=stage, direction=direction, nodes=[])
+        draft.graphs.append(graph)
+        for source in raw["nodes"]:
+            node = _node(source, stage, direction, made, places)
+            graph.nodes.append(node)
+            made.add(raw["graph_id"], source["seq_nr"], graph, node)
+
+
+class _Made:
+    """The nodes made so far, by what later nodes know of them."""
+
+    def __init__(self) -> None:
+        self.by_graph_id: dict[tuple[int, str], str] = {}
+        self.by_sequence: dict[int, str] = {}
+        self.by_stage: dict[tuple[str, str], str] = {}
+        self.nodes: dict[str, Node] = {}
+
+    def add(self, graph_id: int, sequence: int | None, graph: Graph, node: Node) -> None:
+        """Take in a finished node."""
+        key = f"{graph.name}/{node.name}"
+        self.nodes[key] = node
+        self.by_graph_id[graph_id, node.name] = key
+        self.by_stage[graph.stage, node.name] = key
+        if sequence is not None and sequence >= 0 and not node.is_backward and node.frames:
+            self.by_sequence.setdefault(sequence, key)
+
+    def dynamo_origin(self, key: str) -> str:
+        """Follow origins from a node back to Dynamo's graph; empty when there is no way."""
+        while not key.startswith("dynamo"):
+            earlier = self.nodes[key].origins if key in self.nodes else []
+            if not earlier:
+                return ""
+            key = earlier[-1]
+        return key
+
+
+def _node(
+    raw: dict[str, Any], stage: str, direction: str, made: _Made, places: Places
+) -> Node:
+    origins = _origins(raw, stage, direction, made)
+    frames = places.frames(raw["frames"])
+    if origins and not any(frame.column is not None for frame in frames):
+        frames = _origin_frames(origins, made) or frames
+    fields = {
+        key: raw[key]
+        for key in ("name", "op", "target", "inputs", "module_stack", "original_aten", "is_backward")
+    }
+    return Node(**fields, value=_value(raw["value"]), frames=frames, origins=origins)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return msgspec.convert(value, TensorValue)
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    return value
+
+
+def _origins(raw: dict[str, Any], stage: str, direction: str, made: _Made) -> list[str]:
+    """Return the nodes that a node came from: the nearest earlier stage first, Dynamo's last."""
+    found: list[str] = []
+    stages = (direction,) if direction else _EARLIER_STAGES.get(stage, ())
+    same_name = [made.by_stage.get((earlier, raw["name"])) for earlier in stages]
+    by_id = [made.by_graph_id.get((graph_id, name)) for graph_id, name in raw["from_node"]]
+    if stage != "dynamo":
+        found += [key for key in same_name[:1] if key]
+        found += [key for key in by_id if key]
+    dynamo = next((origin for key in found if (origin := made.dynamo_origin(key))), "")
+    if not dynamo and raw["seq_nr"] in made.by_sequence:
+        found.append(made.by_sequence[raw["seq_nr"]])  # a backward node: its forward node
+        dynamo = made.dynamo_origin(found[-1])
+    if dynamo:
+        found.append(dynamo)
+    return list(dict.fromkeys(found))
+
+
+def _origin_frames(origins: list[str], made: _Made) -> list[StackFrame]:
+    for key in reversed(origins):
+        node = made.nodes.get(key)
+        if node is not None and node.frames:
+            return node.frames
+    return []
+
+
+def finish_kernels(draft: Draft) -> None:
+    """Join kernel code with the nodes fused into each kernel, in the order of their call sites."""
+    starts = {
+        output.graph: _definition_lines(output.code) for output in draft.output_code
+    }
+    keys = list(dict.fromkeys([*draft.kernel_nodes, *draft.kernel_code]))
+    for direction, name in keys:
+        body = draft.kernel_code.get((direction, name), "")
+        graph = f"post_grad.{direction}" if direction else "post_grad"
+        draft.kernels.append(
+            Kernel(
+                name=name,
+                language=_language(body, (direction, name) in draft.extern_kernels),
+                graph=graph,
+                code=_kernel_code(body),
+                nodes=draft.kernel_nodes.get((direction, name), []),
+                calls=draft.kernel_calls.get((direction, name), 0),
+                code_line=starts.get(graph, {}).get(name),
+            )
+        )
+
+
+def _language(body: str, is_extern: bool) -> str:
+    match = _KERNEL_KIND.match(body)
+    if match:
+        return _LANGUAGES.get(match[1], match[1])
+    return "extern" if is_extern or not body else "cpp"
+
+
+def _kernel_code(body: str) -> str:
+    """Return the code inside the triple quotes of `name = async_compile.triton('...', '''...''')`."""
+    first, last = body.find("'''"), body.rfind("'''")
+    return body[first + 3 : last].strip("\n") if first < last else body
+
+
+def _definition_lines(code: str) -> dict[str, int]:
+    lines: dict[str, int] = {}
+    for number, line in enumerate(code.splitlines(), 1):
+        name, separator, _ = line.partition(" = async_compile.")
+        if separator and name.isidentifier():
+            lines[name] = number
+    return lines
