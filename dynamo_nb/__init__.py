@@ -1,0 +1,57 @@
+"""What torch.compile does to a notebook cell, line by line: `%load_ext dynamo_nb`, `%%dynamo`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynamo_nb.record.types import CellRecord
+    from dynamo_nb.script import ScriptCapture
+
+__all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension"]
+
+_ATTRIBUTE = "_dynamo_nb_extension"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add `%%dynamo` and `%dynamo` to an IPython shell."""
+    from dynamo_nb.magic import Extension
+
+    unload_ipython_extension(shell)
+    extension = Extension(shell)
+    extension.install()
+    setattr(shell, _ATTRIBUTE, extension)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take away all that `load_ipython_extension` added."""
+    extension = getattr(shell, _ATTRIBUTE, None)
+    if extension is not None:
+        delattr(shell, _ATTRIBUTE)
+        extension.uninstall()
+
+
+def capture(name: str = "") -> ScriptCapture:
+    """Return a context manager that watches torch.compile in a script.
+
+    `with dynamo_nb.capture() as capture: ...`, then `capture.record`. Nothing is compiled that the
+    block does not compile itself.
+    """
+    from dynamo_nb.script import ScriptCapture
+    from dynamo_nb.session import current
+
+    return ScriptCapture(name, current())
+
+
+def last(name: str = "") -> CellRecord | None:
+    """Return the record of the last report, or the last one of that name."""
+    from dynamo_nb.session import current
+
+    return current().last(name)
+
+
+def load(path: str) -> CellRecord:
+    """Return the record that was saved in a file; raise `RecordError` if it holds none."""
+    from dynamo_nb.record.io import load as load_record
+
+    return load_record(path)

@@ -1,0 +1,1 @@
+"""The runner: which calls or statements of a cell go through torch.compile, and how they do."""

@@ -1,0 +1,101 @@
+"""Which callables `calls` mode compiles: modules, and functions that the user wrote."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import sysconfig
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["is_compilable", "is_users_code", "through"]
+
+#: Function kinds whose call only makes an object that runs later, outside the compiled call.
+LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+#: Packages that may be installed from a checkout, outside site-packages, and are never the user's.
+NOT_USERS = ("torch", "IPython", "ipykernel", "dynamo_nb")
+
+
+@functools.cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple(str(Path(paths[key]).resolve()) + "/" for key in ("stdlib", "platstdlib"))
+
+
+def _package_folders() -> tuple[str, ...]:
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in NOT_USERS)
+    return tuple(str(Path(file).parent) + "/" for file in files if file)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_users_file(file: str) -> bool:
+    """Say whether a code object's file is the user's: a cell, a script, a module of the project."""
+    if file.startswith("<"):
+        return file.startswith(("<ipython-input", "<timed ", "<stdin>", "<doctest"))
+    path = Path(file)
+    if {"site-packages", "dist-packages"} & set(path.parts):
+        return False
+    return not str(path.resolve()).startswith((*_library_folders(), *_package_folders()))
+
+
+def is_users_code(function: object) -> bool:
+    """Say whether the user wrote this function, or the one that it decorates."""
+    while isinstance(function, types.FunctionType):
+        if is_users_file(function.__code__.co_filename):
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
+def _runs_now(function: types.FunctionType) -> bool:
+    return not inspect.unwrap(function).__code__.co_flags & LATER  # type: ignore[attr-defined]
+
+
+def _function(function: object) -> bool:
+    return (
+        isinstance(function, types.FunctionType)
+        and is_users_code(function)
+        and isinstance(inspect.unwrap(function), types.FunctionType)
+        and _runs_now(function)
+    )
+
+
+def _target(callee: Any) -> Any:
+    """Return what torch.compile takes in place of `callee`, or None where it is left alone."""
+    from dynamo_nb.capture import compiler
+
+    if isinstance(callee, type) or compiler.is_compiled(callee):
+        return None
+    if compiler.is_module(callee):
+        return callee
+    if isinstance(callee, types.FunctionType):
+        return callee if _function(callee) else None
+    if isinstance(callee, types.MethodType):
+        return callee if _function(callee.__func__) else None
+    call = inspect.getattr_static(type(callee), "__call__", None)
+    return types.MethodType(call, callee) if _function(call) else None
+
+
+def is_compilable(callee: Any) -> bool:
+    """Say whether `calls` mode makes calls of `callee` through torch.compile."""
+    while type(callee) is functools.partial:
+        callee = callee.func
+    return _target(callee) is not None
+
+
+def through(callee: Any, compiled: Callable[[Any], Any]) -> Any:
+    """Return `callee` as `compiled` makes it, or `callee` itself where it is left alone.
+
+    A partial is taken apart, because torch.compile would look at `partial.__call__`.
+    """
+    if type(callee) is functools.partial:
+        inside = through(callee.func, compiled)
+        if inside is callee.func:
+            return callee
+        return functools.partial(inside, *callee.args, **callee.keywords)
+    target = _target(callee)
+    return callee if target is None else compiled(target)

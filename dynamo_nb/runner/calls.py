@@ -1,0 +1,117 @@
+"""`calls` mode: each call at the cell's top level is made through torch.compile.
+
+The cell's AST changes in one place only: the callee `f` of a call becomes `…through(f, number)`,
+which returns it compiled or as it is. Positions stay, so tracebacks are those of the plain cell,
+and no name is added to the notebook's namespace.
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+from typing import Any
+
+from dynamo_nb.runner import callee as callees
+
+__all__ = ["Calls", "rewrite", "through"]
+
+#: Callees that are written as such. What a literal or a lambda returns is not looked at.
+CALLEES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.IfExp, ast.BoolOp, ast.NamedExpr)
+
+
+class Calls:
+    """The calls of one run: what was compiled for it. Only the run under way compiles anything."""
+
+    current: Calls | None = None
+    count = 0
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        Calls.count += 1
+        self.number = Calls.count
+        self._arguments = arguments
+        self._compiled: dict[tuple[int, ...], tuple[Any, Any]] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Calls:
+        Calls.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        Calls.current = None
+        self._compiled.clear()
+
+    def through(self, callee: Any) -> Any:
+        """Return `callee` compiled, the same object each time, or as it is."""
+        return callees.through(callee, self._compile)
+
+    def _compile(self, target: Any) -> Any:
+        from dynamo_nb.capture import compiler
+
+        key = (id(getattr(target, "__self__", None)), id(getattr(target, "__func__", target)))
+        with self._lock:
+            if key not in self._compiled:
+                self._compiled[key] = (target, compiler.compiled(target, self._arguments))
+            return self._compiled[key][1]
+
+
+def through(callee: Any, number: int) -> Any:
+    """Return `callee`, compiled if the run of that number is under way and wants it compiled.
+
+    Called from rewritten cells. A generator expression may be consumed long after its cell has
+    ended, and nothing that goes wrong here may break the cell: then it is the plain callable.
+    """
+    calls = Calls.current
+    if calls is None or calls.number != number:
+        return callee
+    try:
+        return calls.through(callee)
+    except Exception:
+        return callee
+
+
+class _Rewrite(ast.NodeTransformer):
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def _leave(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _leave  # noqa: N815
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.target = self.visit(node.target)
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, CALLEES):
+            _place_as_method(node)
+            node.func = _through(node.func, self._number)
+        return node
+
+
+def _place_as_method(call: ast.Call) -> None:
+    """Give a method call that spans lines the place that Python gives it: the attribute's name."""
+    attribute = call.func
+    if not isinstance(attribute, ast.Attribute) or attribute.end_lineno == call.lineno:
+        return
+    call.lineno = attribute.end_lineno or call.lineno
+    call.col_offset = max(0, (attribute.end_col_offset or 0) - len(attribute.attr))
+
+
+def _through(callee: ast.expr, number: int) -> ast.expr:
+    """Return `__import__('dynamo_nb.runner.calls', …).through(callee, number)`, placed there."""
+    template = f"__import__({__name__!r}, None, None, ('through',)).through(None, {number})"
+    call = ast.parse(template, mode="eval").body
+    assert isinstance(call, ast.Call)
+    for node in ast.walk(call):
+        if isinstance(node, ast.expr):
+            ast.copy_location(node, callee)
+    call.args[0] = callee
+    return call
+
+
+def rewrite(tree: ast.Module, number: int) -> ast.Module:
+    """Make the top-level calls of `tree` go through the run of that number."""
+    return _Rewrite(number).visit(tree)  # type: ignore[no-any-return]

@@ -1,0 +1,150 @@
+"""`cell` mode: the cell's body becomes one function, which is compiled and called once.
+
+Dynamo never compiles module-level code itself. In the function every name that the cell binds is
+declared global, so that names, closures and other cells see what they see without the magic. Two
+traps need care. Dynamo reads a global that the function binds only if the name exists before, so
+such names hold a placeholder until the cell is done. And a name that may be read before it is bound
+must go on raising `NameError`: such a cell is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import inspect
+import types
+from collections.abc import Callable, Container, MutableMapping
+from typing import Any
+
+from dynamo_nb.runner.assigned import maybe_unbound
+from dynamo_nb.runner.names import outside_definitions
+
+__all__ = ["FUNCTION", "Body", "body_of", "compiled", "obstacle", "split"]
+
+#: The name of the function that the body becomes, as Python itself says `<module>`.
+FUNCTION = "<cell>"
+
+#: Builtins that look at the calling frame, or at the namespace: not the same in a function.
+LOOKS_AROUND = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", "super"}
+
+STORES = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
+ASYNC = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+PLACEHOLDER = object()
+
+
+class Body:
+    """A cell's body as a function's code, and the names of the notebook that it binds."""
+
+    current: Body | None = None
+
+    def __init__(self, code: types.CodeType, stored: list[str]) -> None:
+        self.code = code
+        self._stored = stored
+        self._namespace: MutableMapping[str, Any] = {}
+        self._arguments: dict[str, Any] = {}
+        self._seeded: list[str] = []
+
+    def enter(self, namespace: MutableMapping[str, Any], arguments: dict[str, Any]) -> None:
+        """Make this the body that the rewritten cell calls."""
+        self._namespace, self._arguments = namespace, arguments
+        Body.current = self
+
+    def leave(self) -> None:
+        """Take the placeholders away that the cell did not replace."""
+        Body.current = None
+        for name in self._seeded:
+            if self._namespace.get(name) is PLACEHOLDER:
+                del self._namespace[name]
+
+    def function(self) -> Callable[[], Any]:
+        """Return the compiled body, ready to be called."""
+        from dynamo_nb.capture import compiler
+
+        function = types.FunctionType(self.code, self._namespace, FUNCTION)  # type: ignore[arg-type]
+        run = compiler.compiled(function, self._arguments)
+        self._seeded = [name for name in self._stored if name not in self._namespace]
+        self._namespace.update(dict.fromkeys(self._seeded, PLACEHOLDER))
+        return run
+
+
+def compiled() -> Callable[[], Any]:
+    """Return the body of the run under way, compiled. Called from rewritten cells."""
+    assert Body.current is not None
+    return Body.current.function()
+
+
+def split(tree: ast.Module) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return the imports and line magics that a cell begins with, and the rest: its body."""
+    start = next((i for i, node in enumerate(tree.body) if not _is_preamble(node)), len(tree.body))
+    return tree.body[:start], tree.body[start:]
+
+
+def _is_preamble(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom)) or (
+        isinstance(node, ast.Expr) and ast.unparse(node).startswith("get_ipython().")
+    )
+
+
+def obstacle(tree: ast.Module, namespace: Container[str]) -> str:
+    """Return why the body of a cell cannot become a function, or nothing."""
+    preamble, body = split(tree)
+    if not body:
+        return "it has no statements of its own"
+    rest = ast.Module(body, [])
+    for node in outside_definitions(rest):
+        if reason := _node_obstacle(node):
+            return f"{reason} (line {getattr(node, 'lineno', body[0].lineno)})"
+    if name := maybe_unbound(preamble, body, namespace):
+        return f"`{name}` may be read before it is assigned"
+    return ""
+
+
+def _node_obstacle(node: ast.AST) -> str:
+    if isinstance(node, ASYNC) or getattr(node, "is_async", 0):
+        return "`await` at the top level needs the notebook's event loop"
+    if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+        return "`import *` works only at the top level"
+    if isinstance(node, ast.AnnAssign):
+        return "an annotation is kept only at the top level"
+    if isinstance(node, ast.Name) and node.id in LOOKS_AROUND:
+        return f"`{node.id}` means something else in a function"
+    if isinstance(node, ast.Global):
+        return "it has a `global` statement"
+    return ""
+
+
+def body_of(
+    tree: ast.Module, compile_tree: Callable[[ast.Module], types.CodeType]
+) -> tuple[ast.Module, Body]:
+    """Return the cell with its body replaced by one call, and that body.
+
+    `compile_tree` compiles as the shell does. It raises `SyntaxError` where the cell is wrong; the
+    caller then leaves the cell alone, so that the error is the plain cell's.
+    """
+    preamble, body = split(tree)
+    stored = _bound_names(compile_tree(ast.Module(body, [])))
+    module = compile_tree(ast.Module([_function(body, stored)], []))
+    code = next(const for const in module.co_consts if inspect.iscode(const))
+    call = ast.parse(f"__import__({__name__!r}, None, None, ('compiled',)).compiled()()").body[0]
+    return ast.Module([*preamble, call], []), Body(code, stored)
+
+
+def _bound_names(code: types.CodeType) -> list[str]:
+    """Return the global names that a cell's code binds; a nested function may bind some, too."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in STORES}
+    return sorted(found - {"__annotations__"})
+
+
+def _function(body: list[ast.stmt], stored: list[str]) -> ast.FunctionDef:
+    first, last = body[0], body[-1]
+    statements = list(body)
+    if isinstance(last, ast.Expr):
+        statements[-1] = ast.copy_location(ast.Return(last.value), last)
+    if stored:
+        statements.insert(0, ast.copy_location(ast.Global(stored), first))
+    function = ast.parse("def f(): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.name, function.body = FUNCTION, statements
+    ast.copy_location(function, first)
+    function.end_lineno, function.end_col_offset = last.end_lineno, last.end_col_offset
+    return ast.fix_missing_locations(function)

@@ -1,0 +1,144 @@
+"""Which of the three modes fits a cell, and the sentence that says why."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dynamo_nb.options import Options
+from dynamo_nb.runner.callee import is_compilable
+from dynamo_nb.runner.cell import obstacle
+from dynamo_nb.runner.names import DEFINITIONS, UNKNOWN, Names, outside_definitions
+
+__all__ = ["Mode", "choose"]
+
+#: Flags that speak of what the magic compiles, and so mean nothing where it compiles nothing.
+COMPILE_FLAGS = ("--fullgraph", "--backend", "--mode", "--dynamic", "--options")
+
+
+class Mode(NamedTuple):
+    """How the cell runs (`as-is`, `calls`, `cell`), and why."""
+
+    name: str
+    reason: str
+
+
+def choose(tree: ast.Module, namespace: Mapping[str, Any], options: Options) -> Mode:
+    """Return the mode for a cell: the one that was asked for, or the one that fits."""
+    if options.compile == "auto":
+        mode = _fitting(tree, namespace)
+    else:
+        mode = _asked(tree, namespace, options)
+    idle = [flag for flag in options.given if flag in COMPILE_FLAGS]
+    if mode.name == "as-is" and idle:
+        verb = "has" if len(idle) == 1 else "have"
+        extra = f"; {', '.join(idle)} {verb} no effect on what the cell compiles itself"
+        return Mode(mode.name, mode.reason + extra)
+    return mode
+
+
+def _asked(tree: ast.Module, namespace: Mapping[str, Any], options: Options) -> Mode:
+    reason = f"asked for with --compile {options.compile}"
+    if options.compile == "cell" and (why_not := obstacle(tree, namespace)):
+        return Mode("as-is", f"--compile cell is not possible here: {why_not}")
+    return Mode(options.compile, reason)
+
+
+def _fitting(tree: ast.Module, namespace: Mapping[str, Any]) -> Mode:
+    names = Names(tree, namespace)
+    if reason := _compiles_itself(tree, names):
+        return Mode("as-is", reason)
+    if reason := _calls(tree, names):
+        return Mode("calls", reason)
+    if any(isinstance(node, DEFINITIONS) for node in ast.walk(tree)):
+        return Mode("as-is", "the cell only defines things: there is no call to compile")
+    if not _works_with_tensors(tree, names):
+        return Mode("as-is", "the cell uses no tensor and calls nothing of torch")
+    if why_not := obstacle(tree, namespace):
+        return Mode("as-is", f"the cell's body cannot be compiled as one function: {why_not}")
+    return Mode("cell", "the cell calls no module and no function of yours: its body is compiled")
+
+
+def _compiles_itself(tree: ast.AST, names: Names) -> str:
+    from dynamo_nb.capture import compiler
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "compile":
+            if _is_torchs_compile(names.value(node.value)):
+                return f"the cell names {ast.unparse(node)} (line {node.lineno})"
+        elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            value = names.value(node)
+            if value is not UNKNOWN and compiler.is_compiled(value):
+                return f"`{ast.unparse(node)}` is compiled already (line {node.lineno})"
+            if _is_torchs_compile_function(value):
+                return f"the cell names torch.compile as `{ast.unparse(node)}` (line {node.lineno})"
+    return ""
+
+
+def _is_torchs_compile(owner: Any) -> bool:
+    """Say whether `owner.compile` may be torch's: not `re.compile`, nor another module's."""
+    name = getattr(owner, "__name__", "")
+    is_module = inspect.ismodule(owner)
+    return not is_module or name == "torch" or name.startswith("torch.")
+
+
+def _is_torchs_compile_function(value: Any) -> bool:
+    module = getattr(value, "__module__", None)
+    return module == "torch" and getattr(value, "__name__", "") == "compile"
+
+
+def _calls(tree: ast.Module, names: Names) -> str:
+    """Return why `calls` fits: the first call whose callee is, or may turn out to be, compiled."""
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+    for node in outside_definitions(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        callee, where = ast.unparse(node.func), f"(line {node.lineno})"
+        value = names.value(node.func)
+        if value is not UNKNOWN:
+            if is_compilable(value):
+                return f"the cell calls `{callee}` {where}"
+        elif _root(node.func) in defined:
+            return f"the cell calls `{callee}`, which it defines {where}"
+        elif _may_be_made_here(node.func, names) or (defined and not _root(node.func)):
+            return f"the cell calls `{callee}`, which it makes {where}"
+    return ""
+
+
+def _may_be_made_here(callee: ast.expr, names: Names) -> bool:
+    """Say whether `net(x)`, `nets[0](x)`, `make(1)(x)` call what the cell made: it may be a module."""
+    direct = isinstance(callee, (ast.Name, ast.Call, ast.Subscript))
+    return direct and _root(callee) in names.stored
+
+
+def _root(node: ast.AST) -> str:
+    """Return the name that an expression such as `a.b(c)[0]` starts with."""
+    while not isinstance(node, ast.Name):
+        following = getattr(node, "func", None) or getattr(node, "value", None)
+        if not isinstance(following, ast.AST):
+            return ""
+        node = following
+    return node.id
+
+
+def _works_with_tensors(tree: ast.AST, names: Names) -> bool:
+    return any(
+        _is_tensor_work(names.value(node))
+        for node in outside_definitions(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _is_tensor_work(value: Any) -> bool:
+    from dynamo_nb.capture import compiler
+
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(compiler.is_tensor(item) for item in value[:100])
+    if compiler.is_tensor(value):
+        return True
+    module = getattr(value, "__name__" if inspect.ismodule(value) else "__module__", None)
+    return isinstance(module, str) and (module == "torch" or module.startswith("torch."))

@@ -1,0 +1,141 @@
+"""What a session knows: the notebook's cells, the reports so far, what was compiled before."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import traceback
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from dynamo_nb.events import Event
+from dynamo_nb.record.run import Run, SourceCell
+from dynamo_nb.record.types import CellRecord, Compile, Note
+
+__all__ = ["Report", "Session", "current", "problems"]
+
+#: File names under which IPython's shells keep cells in `linecache`.
+CELL_FILE = re.compile(r"<ipython-input-(\d+)-|[/\\]ipykernel_\d+[/\\]")
+
+
+class Session:
+    """The state behind the magic. There is one per process: see `current`."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, SourceCell] = {}
+        self.records: list[CellRecord] = []
+        self.earlier: list[Compile] = []
+        self.unbuilt: tuple[list[Event], Run] | None = None
+
+    def remember(self, cell: SourceCell) -> None:
+        """Keep a cell's source by the file name of its code."""
+        self.cells[cell.file] = cell
+
+    def others(self, cell: SourceCell) -> list[SourceCell]:
+        """Return the notebook's other cells; those run before the extension was loaded, too."""
+        old = (_from_linecache(file) for file in list(linecache.cache))
+        known = {known.file: known for known in old if known is not None} | self.cells
+        return [other for file, other in known.items() if file != cell.file]
+
+    def last(self, name: str = "") -> CellRecord | None:
+        """Return the last record, or the last of that name."""
+        return next((r for r in reversed(self.records) if not name or r.name == name), None)
+
+    def add(self, record: CellRecord) -> None:
+        """Make a record the last one."""
+        self.records.append(record)
+        self.earlier.extend(
+            replace(compile_, cell=record.cell)
+            for compile_ in record.compiles
+            if compile_.cell is None
+        )
+
+    def forget_compiles(self) -> None:
+        """Forget what was compiled before: torch has."""
+        self.earlier.clear()
+
+    def reset(self) -> None:
+        """Forget all records."""
+        self.records.clear()
+        self.unbuilt = None
+        self.forget_compiles()
+
+    def build(self, events: list[Event], run: Run) -> CellRecord:
+        """Return the record of a run, with its findings, and keep it.
+
+        What can't be built is kept as `unbuilt`, so that nothing that was seen is lost.
+        """
+        from dynamo_nb.record.build import build_record
+
+        self.unbuilt = (events, run)
+        run.others, run.earlier = self.others(run.cell), list(self.earlier)
+        record = _with_findings(build_record(events, run))
+        self.add(record)
+        self.unbuilt = None
+        return record
+
+
+def _with_findings(record: CellRecord) -> CellRecord:
+    try:
+        from dynamo_nb.findings import find
+
+        return replace(record, findings=find(record))
+    except Exception as exc:
+        message = "".join(traceback.format_exception_only(exc)).strip()
+        note = Note(hook="findings", panel="the findings", message=message)
+        return replace(record, notes=[*record.notes, note])
+
+
+def _from_linecache(file: str) -> SourceCell | None:
+    match = CELL_FILE.search(file)
+    if not match:
+        return None
+    lines = linecache.getlines(file)
+    number = int(match[1]) if match[1] else None
+    return SourceCell(file=file, source="".join(lines), number=number)
+
+
+class Report:
+    """A record as it is shown and written."""
+
+    def __init__(self, record: CellRecord) -> None:
+        self.record = record
+
+    def bundle(self, view: str = "auto") -> dict[str, str]:
+        """Return the report by MIME type."""
+        from dynamo_nb.views.text import to_text
+
+        bundle = {"text/plain": to_text(self.record)}
+        if view != "text":
+            from dynamo_nb.views.html import to_html
+
+            bundle["text/html"] = to_html(self.record)
+        return bundle
+
+    def save(self, path: str) -> None:
+        """Write it: a page where the name ends in `.html`, else the record."""
+        if Path(path).suffix.lower() in (".html", ".htm"):
+            from dynamo_nb.views.html import to_page
+
+            Path(path).write_text(to_page(self.record), encoding="utf-8")
+            return
+        from dynamo_nb.record.io import save
+
+        save(self.record, path)
+
+
+_session: list[Session] = []
+
+
+def current() -> Session:
+    """Return the process's session."""
+    if not _session:
+        _session.append(Session())
+    return _session[0]
+
+
+def problems(exc: BaseException, while_: str) -> str:
+    """Return the note that stands in the report's place when it can't be made."""
+    message = "".join(traceback.format_exception_only(exc)).strip()
+    return f"dynamo_nb: {while_} failed: {message}"
