@@ -12,7 +12,7 @@ from dynamo_nb.capture.breaks import explained
 from dynamo_nb.capture.memory import MEMORY, global_state
 from dynamo_nb.capture.plain import Place, place_of_summary, places_of_stack
 from dynamo_nb.capture.recorder import Hooked
-from dynamo_nb.capture.stacks import code_name, resume_origin, user_stack
+from dynamo_nb.capture.stacks import callable_name, resume_origin, user_stack
 
 __all__ = ["install_bytecode", "install_compiles", "install_fresh_code"]
 
@@ -39,7 +39,7 @@ def install_compiles(hooked: Hooked) -> None:
         recorder.emit(
             "compile_start",
             {
-                "name": _frame_name(code, f_locals),
+                "name": callable_name(f_locals.get("fn"), code),
                 "file": code.co_filename,
                 "first_line": code.co_firstlineno,
                 "resume_of": resume_origin(code),
@@ -66,20 +66,6 @@ def install_compiles(hooked: Hooked) -> None:
         end(compile_id, status="failed", reason="", error=error_data(error))
 
     hooked.around(convert_frame, "_compile", before=before, after=after, failed=failed)
-
-
-def _frame_name(code: CodeType, f_locals: dict[str, Any]) -> str:
-    """Return the name of the frame that is compiled.
-
-    A module of torch's own is compiled through a wrapper (`external_utils.wrap_inline`, 2.13),
-    which is named after what it wraps.
-    """
-    name = code_name(code)
-    wrapped = f_locals.get("fn") if code.co_filename.endswith("external_utils.py") else None
-    if wrapped is None:
-        return name
-    owner = getattr(wrapped, "__self__", wrapped)
-    return str(getattr(owner, "__qualname__", type(owner).__name__))
 
 
 def error_data(error: BaseException) -> dict[str, Any]:

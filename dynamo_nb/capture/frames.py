@@ -12,7 +12,7 @@ from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
 from dynamo_nb.capture.guards import guard_tree
-from dynamo_nb.capture.stacks import code_name, resume_origin, user_stack
+from dynamo_nb.capture.stacks import callable_name, code_name, resume_origin, user_stack
 
 __all__ = ["install_calls", "install_frames"]
 
@@ -95,7 +95,8 @@ def install_calls(hooked: Hooked) -> None:
     counts: Counter[_Lookup] = Counter()
 
     def on_lookup(hit: bool, caller: FrameType) -> None:
-        code = _callee_code(caller)
+        callee = _callee(caller)
+        code = getattr(callee, "__code__", None)
         entry = _front_entry(code) if hit and code is not None else None
         known = MEMORY.entry(entry.guard_manager) if entry is not None else None
         if entry is not None and known is None:
@@ -104,7 +105,9 @@ def install_calls(hooked: Hooked) -> None:
             compile_id=str(entry.compile_id) if entry is not None else "",
             generation=known.generation if known is not None else recorder.generation,
             hit=hit,
-            name=code_name(code) if code is not None else "",
+            name=callable_name(_wrapped(callee), code) if code is not None else "",
+            file=code.co_filename if code is not None else "",
+            first_line=code.co_firstlineno if code is not None else 0,
             resume_of=resume_origin(code) if code is not None else "",
             user_stack=tuple(user_stack(caller)),
         )
@@ -132,6 +135,8 @@ class _Lookup(NamedTuple):
     generation: int
     hit: bool
     name: str
+    file: str
+    first_line: int
     resume_of: str
     user_stack: tuple[Place, ...]
 
@@ -162,16 +167,23 @@ def _front_entry(code: CodeType) -> Any:
     return entries[0] if entries else None
 
 
-def _callee_code(caller: FrameType) -> CodeType | None:
-    """Return the code object that a frame is calling into, None where it can't be told."""
+def _callee(caller: FrameType) -> Any:
+    """Return the function that a frame is calling into, None where it can't be told."""
     local = caller.f_locals
     callee = {
         "compile_wrapper": lambda: local.get("fn"),
         "_fn": lambda: local.get("fn"),
         "_call_impl": lambda: local.get("forward_call"),
     }.get(caller.f_code.co_name, lambda: _resume_function(caller))()
-    callee = getattr(callee, "__func__", callee)
-    return getattr(callee, "__code__", None)
+    return getattr(callee, "__func__", callee)
+
+
+def _wrapped(callee: Any) -> Any:
+    """Return what torch's inlining wrapper closes over as `fn`, None for other functions."""
+    code, cells = callee.__code__, callee.__closure__ or ()
+    return next(
+        (cell.cell_contents for name, cell in zip(code.co_freevars, cells) if name == "fn"), None
+    )
 
 
 def _resume_function(caller: FrameType) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from types import CodeType, FrameType
+from typing import Any
 
 import torch
 
 from dynamo_nb.capture.plain import Place
 
-__all__ = ["code_name", "is_internal", "resume_origin", "user_stack"]
+__all__ = ["callable_name", "code_name", "is_internal", "resume_origin", "user_stack"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _PACKAGE + os.sep, "<frozen", "<eval_with_key")
@@ -40,6 +41,18 @@ def code_name(code: CodeType) -> str:
     """Return a code object's name with its class (Python 3.11 and newer): `Net.forward`."""
     name: str = getattr(code, "co_qualname", code.co_name)
     return name.rsplit("<locals>.", 1)[-1]
+
+
+def callable_name(function: Any, code: CodeType) -> str:
+    """Return the name of what a frame of `code` runs.
+
+    A module of torch's own is compiled through a wrapper (`torch/_dynamo/external_utils.py:
+    wrap_inline`, 2.13), which is named after the `function` it wraps.
+    """
+    if function is None or not code.co_filename.endswith("external_utils.py"):
+        return code_name(code)
+    owner = getattr(function, "__self__", function)
+    return str(getattr(owner, "__qualname__", type(owner).__name__))
 
 
 def resume_origin(code: CodeType) -> str:
