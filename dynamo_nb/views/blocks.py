@@ -14,6 +14,8 @@ __all__ = ["Code", "Line", "Row", "Section", "Table", "code", "table"]
 
 T = TypeVar("T")
 
+_NARROW = 28  # characters up to which a table cell stays on one line
+
 
 class Row(Struct, frozen=True):
     """A row of a table, with the classes of the source lines it belongs to."""
@@ -23,11 +25,12 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table; `left_out` counts the rows that the limits cut off."""
+    """A table; `wide` says which columns wrap, `left_out` counts the rows cut by the limits."""
 
     kind: ClassVar[str] = "table"
 
     columns: list[str]
+    wide: list[bool]
     rows: list[Row]
     left_out: int = 0
 
@@ -80,6 +83,7 @@ def table(
     kept = [index for index in range(len(names)) if any(row.cells[index] for row in rows)]
     return Table(
         columns=[names[index] for index in kept],
+        wide=[any(len(row.cells[index]) > _NARROW for row in rows) for index in kept],
         rows=[Row([row.cells[index] for index in kept], row.marks) for row in rows],
         left_out=max(len(things) - limits.rows, 0),
     )

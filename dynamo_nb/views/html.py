@@ -14,13 +14,15 @@ from msgspec import Struct, structs
 
 from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, StackFrame
 from dynamo_nb.views.blocks import Section
+from dynamo_nb.views.cell_sections import calls, frames, recompiles, sources
+from dynamo_nb.views.context import Context
+from dynamo_nb.views.inline import code_html, listing_html, prose, tied
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.marks import Marks
-from dynamo_nb.views.model import Report
+from dynamo_nb.views.model import Report, base_name
 from dynamo_nb.views.phrases import compile_summary, headline, mode_text
 from dynamo_nb.views.plain import excerpt, place
-from dynamo_nb.views.pre import code_html, listing_html, tied
-from dynamo_nb.views.sections import Context, compile_sections, report_sections
+from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
 from dynamo_nb.views.text import to_text
 
@@ -102,19 +104,20 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
         "rules": marks.classes,
     }
     template = _environment().get_template(name)
-    bare = template.render(**fixed, sections=[], parts=[], parts_left=0, data="")
+    bare = template.render(**fixed, before=[], parts=[], after=[], parts_left=0, data="")
     space = _Space(limits.size - len(bare.encode()))
     return template.render(
         **fixed,
-        sections=[
-            html
-            for section in _cell_sections(context)
-            if space.take(html := _section(section, limits))
-        ],
+        before=_fitting([*recompiles(context), *calls(context)], space, limits),
         parts=_parts(context, space),
         parts_left=max(len(record.compiles) - limits.compiles, 0),
+        after=_fitting([*frames(context), *sources(context)], space, limits),
         data=data,
     )
+
+
+def _fitting(sections: list[Section], space: _Space, limits: Limits) -> list[Markup]:
+    return [html for section in sections if space.take(html := _section(section, limits))]
 
 
 def _shown(record: CellRecord, limits: Limits) -> list[Finding]:
@@ -148,18 +151,6 @@ def _source(report: Report, marks: Marks, limits: Limits) -> Markup:
     return html
 
 
-def _cell_sections(context: Context) -> list[Section]:
-    """Return the sections of the whole cell, then the other source files that it refers to."""
-    record = context.record
-    files = [file for file in record.files if context.marks.lines.get(file)]
-    sections = report_sections(context)
-    for file in files[: context.limits.files]:
-        block: Listing = listing(context.report, file, context.marks, context.limits)
-        title = f"source {context.limits.line(file)}"
-        sections.append(Section(title=title, summary="where it is referred to", blocks=[block]))
-    return sections
-
-
 def _parts(context: Context, space: _Space) -> list[_Part]:
     """Return the compiles with their sections; the most important go in first, over all of them."""
     entries = context.record.compiles[: context.limits.compiles]
@@ -191,7 +182,7 @@ def _parts(context: Context, space: _Space) -> list[_Part]:
 
 
 def _title(entry: Compile) -> str:
-    return f"{entry.name} ({place(StackFrame(file=entry.file, line=entry.first_line))})"
+    return f"{base_name(entry)} ({place(StackFrame(file=entry.file, line=entry.first_line))})"
 
 
 def _section(section: Section, limits: Limits) -> Markup:
@@ -222,7 +213,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals.update(code_html=code_html, listing_html=listing_html, tied=tied)
+    environment.globals.update(
+        code_html=code_html, listing_html=listing_html, prose=prose, tied=tied
+    )
     return environment
 
 

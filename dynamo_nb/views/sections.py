@@ -1,59 +1,28 @@
-"""The sections of the HTML report: one function for each kind, listed in two tables at the end."""
+"""The sections of one compile: a function for each kind, listed in the table at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from dynamo_nb.record.types import (
-    CELL,
     Attempt,
     Bytecode,
-    Call,
     Compile,
-    CompiledObject,
-    Frame,
     Graph,
     GraphBreak,
-    Guard,
-    GuardTree,
     Instruction,
     Kernel,
     Node,
     RecompileReason,
-    ShapeGuard,
-    StackFrame,
     StageTime,
-    Symbol,
 )
 from dynamo_nb.views.blocks import Section, code, table
-from dynamo_nb.views.limits import Limits
-from dynamo_nb.views.marks import Marks
-from dynamo_nb.views.model import Report, cell_lines, final_breaks, kernel_nodes
-from dynamo_nb.views.phrases import calls_text
-from dynamo_nb.views.plain import compact_lines, place, plural, value_text
+from dynamo_nb.views.context import Context, inner, where
+from dynamo_nb.views.guard_sections import guards
+from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
+from dynamo_nb.views.plain import compact_lines, plural, value_text
 
-__all__ = ["compile_sections", "report_sections"]
-
-
-class Context:
-    """What the sections need besides their compile."""
-
-    def __init__(self, report: Report, marks: Marks, limits: Limits) -> None:
-        self.report = report
-        self.record = report.record
-        self.marks = marks
-        self.limits = limits
-
-
-def where(frame: StackFrame | None) -> str:
-    """Return a place, or nothing."""
-    return place(frame) if frame else ""
-
-
-def inner(frames: list[StackFrame]) -> str:
-    """Return the innermost line of the cell; without one, the innermost place."""
-    cell = [frame for frame in frames if frame.file == CELL] or frames
-    return place(cell[-1]) if cell else ""
+__all__ = ["compile_sections"]
 
 
 def graphs(entry: Compile, context: Context) -> Iterator[Section]:
@@ -85,68 +54,6 @@ def graphs(entry: Compile, context: Context) -> Iterator[Section]:
 def _graph_summary(graph: Graph) -> str:
     lines = compact_lines(cell_lines(graph.nodes))
     return plural(len(graph.nodes), "node") + (f", {lines}" if lines else "")
-
-
-def guards(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield the guards with the line that made Dynamo assume each."""
-
-    def row(guard: Guard) -> tuple[tuple[str, ...], str]:
-        return (
-            guard.kind,
-            guard.source or guard.origin,
-            " and ".join(guard.code),
-            guard.value,
-            where(guard.frame),
-        ), context.marks.of(guard.frame)
-
-    def shape_row(guard: ShapeGuard) -> tuple[tuple[str, ...], str]:
-        return (guard.expr, where(guard.frame)), context.marks.of(guard.frame)
-
-    def symbol_row(symbol: Symbol) -> tuple[tuple[str, ...], str]:
-        return (
-            symbol.name,
-            ", ".join(symbol.sources),
-            symbol.hint,
-            symbol.range,
-            where(symbol.frame),
-        ), context.marks.of(symbol.frame)
-
-    if entry.guards:
-        yield Section(
-            title="guards",
-            summary=str(len(entry.guards)),
-            blocks=[table("kind|source|code|value|line", entry.guards, row, context.limits)],
-            rank=5,
-        )
-    if entry.shape_guards or entry.symbols:
-        yield Section(
-            title="symbols and shape guards",
-            summary=f"{plural(len(entry.symbols), 'symbol')}, "
-            f"{plural(len(entry.shape_guards), 'condition')}",
-            blocks=[
-                table(
-                    "symbol|source|value seen|range|line", entry.symbols, symbol_row, context.limits
-                ),
-                table("condition|line", entry.shape_guards, shape_row, context.limits),
-            ],
-            rank=6,
-        )
-    if entry.guard_tree:
-        yield Section(
-            title="guard tree",
-            summary="in the order of its checks",
-            blocks=[code("\n".join(_tree(entry.guard_tree, 0)), context.limits)],
-            rank=60,
-        )
-
-
-def _tree(tree: GuardTree, depth: int) -> Iterator[str]:
-    indent = "  " * depth
-    yield f"{indent}{tree.source or tree.accessor} {tree.manager} {tree.value_type}".rstrip()
-    for leaf in tree.leaf_guards:
-        yield f"{indent}  {leaf.kind}: {' and '.join(leaf.code)}"
-    for child in tree.children:
-        yield from _tree(child, depth + 1)
 
 
 def graph_breaks(entry: Compile, context: Context) -> Iterator[Section]:
@@ -200,6 +107,35 @@ def failure(entry: Compile, context: Context) -> Iterator[Section]:
             summary=str(len(entry.attempts)),
             blocks=[table("attempt|status|reason", entry.attempts, row, context.limits)],
             rank=7,
+        )
+
+
+def reasons(entry: Compile, context: Context) -> Iterator[Section]:
+    """Yield why a frame was compiled again, against each of the entries that did not fit."""
+
+    def row(reason: RecompileReason) -> tuple[tuple[str, ...], str]:
+        return (
+            reason.entry,
+            reason.guard,
+            reason.was,
+            reason.now,
+            reason.text,
+            where(reason.frame),
+        ), context.marks.of(reason.frame)
+
+    if entry.recompile_reasons:
+        yield Section(
+            title="recompile reasons",
+            summary=str(len(entry.recompile_reasons)),
+            blocks=[
+                table(
+                    "entry|guard that failed|was|now|torch says|line",
+                    entry.recompile_reasons,
+                    row,
+                    context.limits,
+                )
+            ],
+            rank=2,
         )
 
 
@@ -314,93 +250,10 @@ def times(entry: Compile, context: Context) -> Iterator[Section]:
         )
 
 
-def recompiles(context: Context) -> Iterator[Section]:
-    """Yield every recompile: which entry did not fit, what changed, at which call."""
-
-    def row(item: tuple[Compile, RecompileReason]) -> tuple[tuple[str, ...], str]:
-        entry, reason = item
-        return (
-            entry.key,
-            reason.entry,
-            reason.source,
-            reason.was,
-            reason.now,
-            f"line {reason.call_line}" if reason.call_line else "",
-            where(reason.frame),
-            reason.guard or reason.text,
-        ), " ".join(
-            filter(
-                None, [context.marks.of(reason.frame), context.marks.of_lines([reason.call_line])]
-            )
-        )
-
-    items = [(entry, reason) for entry in context.report.own for reason in entry.recompile_reasons]
-    if items:
-        columns = "new entry|did not fit|source|was|now|call|read at|guard"
-        count = len({entry.key for entry, _ in items})
-        yield Section(
-            title="recompiles",
-            summary=str(count),
-            blocks=[table(columns, items, row, context.limits)],
-        )
-
-
-def calls(context: Context) -> Iterator[Section]:
-    """Yield what each call of the cell did: compiled, hit an entry, ran eagerly."""
-
-    def row(call: Call) -> tuple[tuple[object, ...], str]:
-        return (
-            call.line,
-            call.name,
-            "; ".join(calls_text(call)),
-        ), context.marks.of_lines([call.line])
-
-    def object_row(item: CompiledObject) -> tuple[tuple[object, ...], str]:
-        bypasses = ", ".join(f"{bypass.callee} (line {bypass.line})" for bypass in item.bypasses)
-        return (
-            item.name,
-            item.callee,
-            item.line or "",
-            item.entered,
-            bypasses,
-        ), context.marks.of_lines([item.line, *(bypass.line for bypass in item.bypasses)])
-
-    record = context.record
-    if record.calls or record.compiled_objects:
-        yield Section(
-            title="calls and cache",
-            summary=str(len(record.calls)),
-            blocks=[
-                table("line|call|what it did", record.calls, row, context.limits),
-                table(
-                    "compiled object|callee|line|frames entered|calls that go around it",
-                    record.compiled_objects,
-                    object_row,
-                    context.limits,
-                ),
-            ],
-        )
-
-
-def frames(context: Context) -> Iterator[Section]:
-    """Yield the frames that Dynamo looked at and did not compile, with its reasons."""
-
-    def row(frame: Frame) -> tuple[tuple[object, ...], str]:
-        at = StackFrame(file=frame.file, line=frame.first_line)
-        return (frame.name, place(at), frame.outcome, frame.count, frame.reason), ""
-
-    skipped = [frame for frame in context.record.frames if frame.outcome != "compiled"]
-    if skipped:
-        yield Section(
-            title="frames not compiled",
-            summary=str(len(skipped)),
-            blocks=[table("frame|place|outcome|times|reason", skipped, row, context.limits)],
-        )
-
-
 _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     failure,
     graph_breaks,
+    reasons,
     graphs,
     guards,
     kernels,
@@ -408,14 +261,8 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     bytecode,
     times,
 )
-_REPORT: tuple[Callable[[Context], Iterator[Section]], ...] = (recompiles, calls, frames)
 
 
 def compile_sections(entry: Compile, context: Context) -> list[Section]:
     """Return the sections of one compile, in reading order."""
     return [section for make in _COMPILE for section in make(entry, context)]
-
-
-def report_sections(context: Context) -> list[Section]:
-    """Return the sections that belong to the whole cell."""
-    return [section for make in _REPORT for section in make(context)]

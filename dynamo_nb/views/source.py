@@ -11,7 +11,7 @@ from msgspec import Struct
 from pygments.lexers.python import PythonLexer
 from pygments.token import STANDARD_TYPES, Token
 
-from dynamo_nb.record.types import CELL, Compile, Node, StackFrame
+from dynamo_nb.record.types import CELL, Compile, Node, RecompileReason, StackFrame
 from dynamo_nb.views.limits import Limits
 from dynamo_nb.views.marks import Marks
 from dynamo_nb.views.model import (
@@ -86,6 +86,7 @@ class _Facts:
         self.ops: dict[int, dict[str, None]] = defaultdict(dict)
         self.kernels: dict[int, dict[str, None]] = defaultdict(dict)
         self.events: dict[int, dict[str, None]] = defaultdict(dict)
+        self.changes: dict[int, dict[str, list[str]]] = defaultdict(dict)
         for index, entry in enumerate(report.record.compiles):
             self._add(index, entry)
 
@@ -104,18 +105,25 @@ class _Facts:
             self._event("B", item.frame, f"graph break: {item.kind}")
         reason = main_reason(entry)
         if reason:
-            text = f"{reason.source}: {reason.was or '?'} -> {reason.now or '?'}"
-            frame = reason.frame
-            if frame is None and reason.call_line:
-                frame = StackFrame(file=CELL, line=reason.call_line)
-            self._event("R", frame, text)
+            self._change(reason)
         if entry.error:
             self._event("E", entry.error.frame, entry.error.kind or entry.error.type)
 
-    def _event(self, letter: str, frame: StackFrame | None, text: str) -> None:
+    def _change(self, reason: RecompileReason) -> None:
+        """Note a recompile where the value is read; without such a place, at its call."""
+        frame = reason.frame
+        if frame is None and reason.call_line:
+            frame = StackFrame(file=CELL, line=reason.call_line)
+        if frame is not None and frame.file == self.file:
+            values = self.changes[frame.line].setdefault(reason.source or reason.kind, [])
+            values += [reason.now or "?"] if values else [reason.was or "?", reason.now or "?"]
+            self._event("R", frame)
+
+    def _event(self, letter: str, frame: StackFrame | None, text: str = "") -> None:
         if frame is not None and frame.file == self.file:
             self.letters[frame.line].add(letter)
-            self.events[frame.line][text] = None
+            if text:
+                self.events[frame.line][text] = None
             self.spans[frame.line].append(frame)
 
     def _placed(self, nodes: Iterable[Node]) -> Iterable[tuple[Node, int]]:
@@ -128,11 +136,19 @@ class _Facts:
 
     def note(self, line: int, limits: Limits) -> str:
         """Return what a line became, in a few words: events first, then ops and kernels."""
-        if self.events[line]:
-            return clip(limits.line(some(self.events[line], 2)), _NOTE)
+        changes = [f"{source}: {_chain(values)}" for source, values in self.changes[line].items()]
+        events = [*self.events[line], *changes]
+        if events:
+            return clip(limits.line(some(events, 2)), _NOTE)
         ops = some(self.ops[line], 5)
         kernels = some(self.kernels[line], 2)
         return clip(limits.line(" -> ".join(part for part in (ops, kernels) if part)), _NOTE)
+
+
+def _chain(values: list[str]) -> str:
+    """Return values in order, shortened when there are many."""
+    shown = [*values[:3], "…", values[-1]] if len(values) > 5 else values
+    return " -> ".join(shown)
 
 
 def op_name(target: str) -> str:

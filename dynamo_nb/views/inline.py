@@ -1,4 +1,4 @@
-"""What stands inside `<pre>`, where every blank counts: source with its gutter, and code."""
+"""HTML where every blank counts: source with its gutter, code, code within sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from markupsafe import Markup
 from dynamo_nb.views.blocks import Code
 from dynamo_nb.views.source import GUTTER, Listing, Piece, SourceLine
 
-__all__ = ["code_html", "listing_html", "tied"]
+__all__ = ["code_html", "listing_html", "prose", "tied"]
 
 
 def tied(marks: str, style: str = "") -> Markup:
@@ -15,6 +15,17 @@ def tied(marks: str, style: str = "") -> Markup:
     classes = " ".join(filter(None, (style, marks)))
     attributes = Markup(' class="{}"').format(classes) if classes else Markup("")
     return attributes + Markup(' tabindex="0"') if marks else attributes
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence whose `backquoted` parts are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return Markup.escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else Markup.escape(part)
+        for index, part in enumerate(parts)
+    )
 
 
 def listing_html(block: Listing) -> Markup:
