@@ -1,0 +1,516 @@
+"""The extension in a real IPython shell: a `%%dynamo` cell is the plain cell, with a report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+DEFS = """\
+import torch
+def toy(a, b):
+    x = a / (torch.abs(a) + 1)
+    if b.sum() < 0:
+        b = b * -1
+    return x * b
+"""
+
+
+def state(ip):
+    return (
+        list(ip.input_transformers_cleanup),
+        list(ip.ast_transformers),
+        {name: list(callbacks) for name, callbacks in ip.events.callbacks.items()},
+        {kind: sorted(magics) for kind, magics in ip.magics_manager.magics.items()},
+        sorted(vars(ip)),
+    )
+
+
+# --- loading -------------------------------------------------------------------------------------
+
+
+def test_loading_imports_no_torch_and_unloading_restores_everything(plain_shell):
+    before = state(plain_shell.ip)
+    plain_shell.run("%load_ext dynamo_nb")
+    assert state(plain_shell.ip) != before
+    plain_shell.run("%load_ext dynamo_nb")  # IPython says that it is loaded
+    plain_shell.run("%reload_ext dynamo_nb")
+    loaded = state(plain_shell.ip)
+    plain_shell.run("%reload_ext dynamo_nb")
+    assert [len(part) for part in state(plain_shell.ip)] == [len(part) for part in loaded]
+    plain_shell.run("%unload_ext dynamo_nb")
+    assert state(plain_shell.ip) == before
+
+
+def test_loading_is_light():
+    code = """
+        import sys
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell()
+        before = set(sys.modules)
+        result = shell.run_cell("%load_ext dynamo_nb")
+        assert result.success
+        heavy = {"torch", "jinja2", "ipywidgets", "anywidget", "numpy", "graphviz"}
+        print(sorted(heavy & (set(sys.modules) - before)))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_magic_after_unloading_is_unknown(shell):
+    shell.run("%unload_ext dynamo_nb")
+    ran = shell.run("%%dynamo\n1 + 1")
+    assert "not found" in ran.stderr
+    assert not ran.displays
+
+
+# --- the cell is the plain cell ------------------------------------------------------------------
+
+
+def test_calls_are_compiled_and_reported(shell):
+    ran = shell.run("%%dynamo --backend eager\n" + DEFS + "toy(torch.ones(3), torch.ones(3))")
+    assert ran.result.success
+    assert ran.value.tolist() == [0.5, 0.5, 0.5]
+    assert "Out[1]" in ran.stdout
+    assert shell.record.mode == "calls"
+    assert [b.frame.line for c in shell.record.compiles for b in c.graph_breaks] == [5]
+    assert set(ran.displays[0]) == {"text/plain", "text/html"}
+    assert "graph break" in ran.report
+
+
+def test_source_and_number_of_the_record(shell):
+    shell.run("1")
+    cell = "%%dynamo --backend eager\n" + DEFS
+    shell.run(cell)
+    assert shell.record.source == cell
+    assert shell.record.cell == 2
+
+
+def test_last_value_is_the_cells_own(shell):
+    shell.run("%%dynamo --backend eager\nimport torch\ndef f(x): return x + 1\nf(torch.ones(2))")
+    assert shell.ip.user_ns["_"].tolist() == [2, 2]
+    assert shell.ip.user_ns["Out"][1].tolist() == [2, 2]
+
+
+def test_semicolon_hides_the_value(shell):
+    ran = shell.run("%%dynamo --backend eager\nimport torch\ndef f(x): return x\nf(torch.ones(2));")
+    assert "Out" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def f(x): return x + 1\ny = f(torch.ones(2))\ny",
+        "x = torch.ones(2)\ny = x.sin()\n[v for v in y]",
+        "net = torch.nn.Linear(2, 2)\ny = net(torch.ones(1, 2))",
+        "for i in range(2):\n    y = torch.ones(2) * i\ny",
+        "total = sum(torch.ones(1) for _ in range(3))",
+    ],
+)
+def test_no_helper_name_shows_or_stays(shell, cell):
+    shell.run("import torch")
+    before = set(shell.ip.user_ns)
+    looked = "\nseen = {n for n in list(globals()) if 'dynamo_nb' in n or 'cell' in n}"
+    shell.run("%%dynamo --backend eager\n" + cell)
+    extra = {n for n in set(shell.ip.user_ns) - before if not n.startswith(("_", "__"))}
+    assert extra <= {"f", "x", "y", "net", "i", "total"}
+    ran = shell.run("%%dynamo --backend eager --compile calls\n" + cell + looked)
+    assert ran.result.success
+    assert shell.ip.user_ns["seen"] == set()
+    torchs_own = ("__compiled_fn", "__resume", "__import_", "__builtins_dict")
+    hidden = {n for n in set(shell.ip.user_ns) - before if n.startswith("__")}
+    assert all(name.startswith(torchs_own) for name in hidden)
+
+
+def test_await_at_the_top_level(shell):
+    cell = "import asyncio, torch\ndef f(x): return x + 1\nawait asyncio.sleep(0)\nf(torch.ones(2))"
+    ran = shell.run("%%dynamo --backend eager\n" + cell)
+    assert ran.value.tolist() == [2, 2]
+    assert len(shell.record.compiles) == 1
+
+
+def test_shell_commands_and_line_magics(shell):
+    cell = """\
+%%dynamo --backend eager
+import torch
+def f(x): return x + 1
+files = !echo hello
+%time y = f(torch.ones(2))
+y
+"""
+    ran = shell.run(cell)
+    assert ran.result.success, ran.error
+    assert list(shell.ip.user_ns["files"]) == ["hello"]
+    assert ran.value.tolist() == [2, 2]
+    assert len(shell.record.compiles) == 1
+
+
+def test_a_cell_magic_below_the_magic(shell):
+    shell.run("import torch\ndef f(x): return x + 1")
+    ran = shell.run("%%dynamo --backend eager\n%%time\ny = f(torch.ones(2))\nz = y + 1")
+    assert ran.result.success, ran.error
+    assert "Wall time" in ran.stdout
+    assert shell.ip.user_ns["z"].tolist() == [3, 3]
+    assert shell.record.mode == "calls"
+    assert len(shell.record.compiles) == 1
+
+
+def test_the_magic_below_another_cell_magic(shell):
+    shell.run("import torch\ndef f(x): return x + 1")
+    ran = shell.run("%%capture out\n%%dynamo --backend eager\nf(torch.ones(2))")
+    assert ran.result.success
+    assert len(shell.record.compiles) == 1
+    ran = shell.run("%%time\n%%dynamo --backend eager\ny = f(torch.ones(2))")
+    assert "first line" in str(ran.error)
+    assert "y" not in shell.ip.user_ns
+
+
+def test_the_magic_must_be_the_first_line(shell):
+    ran = shell.run("# a comment\n%%dynamo\n1 + 1")
+    assert not ran.result.success
+    assert "first line" in str(ran.error)
+
+
+def test_a_cell_with_only_the_magic_line(shell):
+    ran = shell.run("%%dynamo")
+    assert ran.result.success
+    assert shell.record.compiles == []
+
+
+def test_without_history(shell):
+    ran = shell.run("%%dynamo --backend eager\n" + DEFS, store_history=False)
+    assert ran.result.success
+    assert ran.displays
+
+
+def test_silent_cells_run_plainly(shell):
+    ran = shell.run("%%dynamo --backend eager\nsilent = 3", silent=True)
+    assert ran.result.success
+    assert shell.ip.user_ns["silent"] == 3
+    assert not ran.displays
+
+
+def test_nested_cells_are_left_alone(shell):
+    cell = """\
+%%dynamo --backend eager
+import torch
+def f(x): return x + 1
+get_ipython().run_cell("inner = f(torch.ones(1))")
+get_ipython().run_cell("")
+get_ipython().run_cell("%%dynamo\\nagain = 1", silent=True)
+y = f(torch.ones(2))
+"""
+    ran = shell.run(cell)
+    assert ran.result.success, ran.error
+    assert len(ran.displays) == 1
+    assert len(shell.record.compiles) == 1
+    assert shell.ip.user_ns["again"] == 1
+    assert shell.run("1").displays == []
+
+
+def test_a_nested_magic_cell_is_watched_by_the_outer_one(shell):
+    cell = '%%dynamo --backend eager\nget_ipython().run_cell("%%dynamo\\ninner = 5")\nouter = 6'
+    ran = shell.run(cell)
+    assert ran.result.success
+    assert len(ran.displays) == 1
+    assert (shell.ip.user_ns["inner"], shell.ip.user_ns["outer"]) == (5, 6)
+
+
+def test_calling_the_magic_directly(shell):
+    shell.run("import torch\ndef f(x): return x + 1")
+    body = "y = f(torch.ones(2))"
+    ran = shell.run(f"get_ipython().run_cell_magic('dynamo', '--backend eager', {body!r})")
+    assert ran.result.success
+    assert len(shell.record.compiles) == 1
+    ran = shell.run("get_ipython().run_cell_magic('dynamo', '', '1 / 0')")
+    assert not ran.result.success
+    assert ran.stdout.count("ZeroDivisionError") >= 1
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+
+def traceback_of(ran):
+    """Return the cell's own parts of the traceback that was shown."""
+    lines = ran.stdout.splitlines()
+    return [line for line in lines if line.strip().startswith(("-->", "---->", "^", "Cell In"))]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def f(x):\n    return x.nope\nf(3)",
+        "value = [1, 2]\n(value\n   .index(\n   7))",
+        "print(undefined(1), 2)",
+        "a = {'k': 1}; a['missing'](3)",
+        "len(5, 6)",
+        "x = 1\nfoo = 'a' + (x\n   ).bit_length()",
+        "for i in range(3):\n    int('x' * i)",
+        "[int(s) for s in ('1', 'b')]",
+        "f'{int(1):d} {int(\"z\")}'",
+    ],
+)
+def test_tracebacks_are_those_of_the_plain_cell(shell, body):
+    plain = shell.run("\n" + "#\n" + body, store_history=False)
+    ran = shell.run("%%dynamo --compile calls --backend eager\n#\n" + body, store_history=False)
+    assert type(ran.error) is type(plain.error)
+    assert str(ran.error) == str(plain.error)
+
+    def places(error):
+        frames = []
+        tb = error.__traceback__
+        while tb is not None:
+            code = tb.tb_frame.f_code
+            if "ipython-input" in code.co_filename:
+                frames.append((code.co_name, list(code.co_positions())[tb.tb_lasti // 2]))
+            tb = tb.tb_next
+        return frames
+
+    shift = 1  # IPython drops the leading empty line of the plain cell
+    moved = [
+        (name, (line + shift, end + shift, start, stop))
+        for name, (line, end, start, stop) in places(plain.error)
+    ]
+    assert places(ran.error) == moved
+
+
+def test_an_exception_stays_and_the_report_follows(shell):
+    cell = "%%dynamo --backend eager\nimport torch\ndef f(x):\n    raise ValueError('no')\nf(1)"
+    ran = shell.run(cell)
+    assert isinstance(ran.error, ValueError)
+    assert "ValueError" in ran.stdout
+    assert (shell.record.error.type, shell.record.error.line) == ("ValueError", 4)
+    assert len(ran.displays) == 1
+
+
+def test_a_syntax_error_is_the_usual_one(shell):
+    ran = shell.run("%%dynamo\nx = = 1")
+    assert isinstance(ran.error, SyntaxError)
+    assert "SyntaxError" in ran.stdout
+    assert shell.record.error.type == "SyntaxError"
+    assert shell.record.error.line == 2
+    assert shell.run("2 + 2").value == 4
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "SystemExit"])
+def test_interrupts_leave_everything_restored_and_report(shell, name):
+    import torch
+
+    before = torch._dynamo.config.recompile_limit
+    cell = f"%%dynamo --config recompile_limit=3 --device meta\nraise {name}"
+    ran = shell.run(cell)
+    assert type(ran.error).__name__ == name
+    assert len(ran.displays) == 1
+    assert shell.record.error.type == name
+    assert torch._dynamo.config.recompile_limit == before
+    assert torch.ones(1).device.type == "cpu"
+
+
+def test_a_report_that_fails_breaks_nothing(shell, monkeypatch):
+    from dynamo_nb.record import build
+
+    def fail(*_):
+        raise RuntimeError("no report today")
+
+    monkeypatch.setattr(build, "build_record", fail)
+    ran = shell.run("%%dynamo\nx = 1")
+    assert ran.result.success
+    assert "no report today" in ran.report
+    from dynamo_nb.session import current
+
+    assert current().unbuilt is not None
+
+
+def test_a_transformer_that_fails_leaves_the_cell_alone(shell, monkeypatch):
+    from dynamo_nb.runner import mode
+
+    def fail(*_):
+        raise RuntimeError("cannot choose")
+
+    monkeypatch.setattr(mode, "choose", fail)
+    ran = shell.run("%%dynamo\nx = 1\nx")
+    assert ran.value == 1
+    assert any("cannot choose" in note.message for note in shell.record.notes)
+    assert shell.run("3").value == 3
+
+
+# --- usage errors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--fullgrph", ["--fullgrph", "--fullgraph"]),
+        ("--backend egaer", ["egaer", "eager", "inductor"]),
+        ("--backend number", ["number", "int", "called"]),
+        ("--mode fast", ["fast", "reduce-overhead"]),
+        ("--dynamic maybe", ["maybe", "auto"]),
+        ("--compile all", ["all", "as-is"]),
+        ("--as-is --compile calls", ["contradict"]),
+        ("--mode default --options a=1", ["--mode", "--options"]),
+        ("--options no_such_thing=1", ["no_such_thing"]),
+        ("--options nothing", ["NAME=VALUE"]),
+        ("--config recompile_limt=2", ["recompile_limt", "recompile_limit"]),
+        ("--config dynamo.recompile_limt=2", ["recompile_limit"]),
+        ("--config inductor.triton.cudagraph=1", ["triton.cudagraphs"]),
+        ("--config recompile_limit=many", ["recompile_limit", "int"]),
+        ("--device gpu", ["gpu"]),
+        ("--view pdf", ["pdf", "text"]),
+        ("--name 'open", ["quotation"]),
+        ("stray", ["stray"]),
+        ("--backend", ["--backend"]),
+    ],
+)
+def test_usage_errors_say_what_and_what_next(shell, line, words):
+    import torch
+
+    shell.run("number = 3")
+    limit = torch._dynamo.config.recompile_limit
+    ran = shell.run(f"%%dynamo {line}\nran = True")
+    assert not ran.result.success
+    assert type(ran.error).__name__ == "UsageError"
+    assert [word for word in words if word not in str(ran.error)] == []
+    assert "ran" not in shell.ip.user_ns
+    assert ran.displays == []
+    assert "Traceback" not in ran.stdout
+    assert torch._dynamo.config.recompile_limit == limit
+    assert shell.run("%%dynamo\nran = True").result.success
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_a_backend_of_the_notebook(shell):
+    shell.run("import torch\nseen = []\ndef mine(gm, inputs):\n    seen.append(gm)\n    return gm")
+    shell.run("%%dynamo --backend mine\ndef f(x): return x + 1\nf(torch.ones(2))")
+    assert len(shell.ip.user_ns["seen"]) == 1
+
+
+def test_fullgraph_fails_at_the_break(shell):
+    cell = "%%dynamo --backend eager --fullgraph\n" + DEFS + "toy(torch.ones(3), torch.ones(3))"
+    ran = shell.run(cell)
+    assert type(ran.error).__name__ == "Unsupported"
+    assert shell.record.error is not None
+
+
+def test_dynamic(shell):
+    shell.run("import torch\ndef f(x): return x + 1\nx = torch.ones(4)")
+    shell.run("%%dynamo --backend eager --dynamic true\nf(x)")
+    assert shell.record.compiles[0].symbols
+    assert shell.record.options["dynamic"] is True
+
+
+def test_config_for_this_cell_alone(shell):
+    import torch
+
+    shell.run("import torch\nseen = []")
+    before = torch._dynamo.config.recompile_limit, torch._inductor.config.triton.cudagraphs
+    cell = """\
+%%dynamo --config recompile_limit=2 --config inductor.triton.cudagraphs=true
+seen.append((torch._dynamo.config.recompile_limit, torch._inductor.config.triton.cudagraphs))
+"""
+    shell.run(cell)
+    assert shell.ip.user_ns["seen"] == [(2, True)]
+    now = torch._dynamo.config.recompile_limit, torch._inductor.config.triton.cudagraphs
+    assert now == before
+
+
+def test_config_and_device_in_an_awaited_cell(shell):
+    import torch
+
+    before = torch._dynamo.config.recompile_limit
+    cell = """\
+%%dynamo --config dynamo.recompile_limit=2 --device meta
+import asyncio, torch
+await asyncio.sleep(0)
+seen = torch._dynamo.config.recompile_limit, torch.ones(1).device.type
+"""
+    ran = shell.run(cell)
+    assert ran.result.success, ran.error
+    assert shell.ip.user_ns["seen"] == (2, "meta")
+    assert torch._dynamo.config.recompile_limit == before
+    assert torch.ones(1).device.type == "cpu"
+
+
+def test_device(shell):
+    shell.run("%%dynamo --backend eager --device meta\nimport torch\nd = torch.ones(1).device.type")
+    assert shell.ip.user_ns["d"] == "meta"
+    assert shell.record.device == "meta"
+
+
+def test_warm_and_fresh(shell):
+    shell.run("import torch\ndef f(x): return x + 1\nx = torch.ones(2)")
+    shell.run("%%dynamo --backend eager\nf(x)")
+    shell.run("%%dynamo --backend eager\nf(x)")
+    call = shell.record.calls[0]
+    assert (call.compiles, sum(call.hits.values())) == ([], 1)
+    assert list(call.hits_from.values()) == [2]
+    shell.run("%%dynamo --backend eager --fresh\nf(x)")
+    assert shell.record.calls[0].compiles != []
+
+
+def test_modules_stay_warm_over_cells(shell):
+    shell.run("import torch\nnet = torch.nn.Linear(2, 2)\nx = torch.ones(1, 2)")
+    state = dict(vars(shell.ip.user_ns["net"]))
+    for expected in (1, 0):
+        shell.run("%%dynamo --backend eager\nfor _ in range(3):\n    net(x)")
+        new = [c for c in shell.record.compiles if c.cell is None]
+        assert len(new) == expected
+    assert vars(shell.ip.user_ns["net"]).keys() == state.keys()
+
+
+def test_views(shell):
+    assert set(shell.run("%%dynamo --view text\nx = 1").displays[0]) == {"text/plain"}
+    assert set(shell.run("%%dynamo --view html\nx = 1").displays[0]) == {"text/plain", "text/html"}
+
+
+def test_save_and_load(shell, tmp_path):
+    shell.run(f"%%dynamo --backend eager --save {tmp_path}/r.json --name mine\n{DEFS}")
+    record = shell.record
+    assert record.name == "mine"
+    shell.run(f"%dynamo save {tmp_path}/again.json.gz")
+    shell.run(f"%dynamo save {tmp_path}/page.html")
+    assert "<html" in (tmp_path / "page.html").read_text()
+    shell.run("%dynamo reset")
+    for name in ("r.json", "again.json.gz"):
+        ran = shell.run(f"%dynamo load {tmp_path}/{name}")
+        assert ran.result.success
+        assert len(ran.displays) == 1
+        assert shell.record.source == record.source
+
+
+# --- %dynamo -------------------------------------------------------------------------------------
+
+
+def test_the_last_report_again(shell):
+    first = shell.run("%%dynamo --backend eager\n" + DEFS).displays
+    assert shell.run("%dynamo").displays == first
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [("", "no report"), ("save x.json", "no report"), ("save", "FILE"), ("load", "FILE")]
+    + [("load nowhere.json", "nowhere.json"), ("sav", "save"), ("reset now", "nothing")],
+)
+def test_line_magic_errors(shell, line, word):
+    ran = shell.run(f"%dynamo {line}")
+    assert type(ran.error).__name__ == "UsageError"
+    assert word in str(ran.error)
+
+
+def test_loading_what_is_no_record_keeps_the_last_one(shell, tmp_path):
+    shell.run("%%dynamo\nx = 1")
+    before = shell.record
+    (tmp_path / "x.json").write_text('{"a": 1')
+    assert not shell.run(f"%dynamo load {tmp_path}/x.json").result.success
+    assert shell.record is before
+
+
+def test_help_has_options_and_examples(shell):
+    text = shell.ip.object_inspect("%%dynamo")["docstring"]
+    for word in ("--fullgraph", "--backend", "%dynamo save FILE", "Examples"):
+        assert word in text
