@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_nb.findings.errors import was_raised
 from dynamo_nb.findings.wording import (
     advice_from,
     cell_lines,
@@ -29,10 +28,14 @@ from dynamo_nb.record.types import (
 
 __all__ = ["never_entered", "not_compiled"]
 
-#: A frame that is skipped for one of these has nothing to compile, or was told not to be.
+_UNNAMED = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
+
+_NOTHING_TO_COMPILE = ("No ops traced", "no tensor-related objects")
+
+#: A frame that is skipped for one of these has nothing to compile, or was told not to be, or its
+#: compile says why.
 _HARMLESS = (
-    "No ops traced",
-    "no tensor-related objects",
+    *_NOTHING_TO_COMPILE,
     "skipfiles",
     "already Dynamo-generated code",
     "__setattr__ frames",
@@ -42,8 +45,8 @@ _HARMLESS = (
     "non-recursively disabled",
     "Dynamo tracing is disabled",
     "already started executing",
-    "suppressed during compilation",  # its compile says why
-    "custom frame execution strategy",  # same
+    "suppressed during compilation",
+    "custom frame execution strategy",
 )
 
 
@@ -70,12 +73,17 @@ def never_entered(record: CellRecord) -> Iterator[Finding]:
 
 def _fell_back(record: CellRecord, compiled: Compile) -> bool:
     """Tell whether a frame of the user was given up, and not because it has nothing to compile."""
-    if compiled.status == "ok" or not is_user_file(compiled.file) or hit_recompile_limit(compiled):
+    if compiled.status != "skipped" or not is_user_file(compiled.file):
         return False
-    if was_raised(record, compiled):
+    if hit_recompile_limit(compiled) or _raised_anyway(record, compiled):
         return False
-    why = f"{compiled.reason} {compiled.error.message if compiled.error else ''}"
-    return not any(mark in why for mark in _HARMLESS[:2])
+    return not any(mark in compiled.reason for mark in _NOTHING_TO_COMPILE)
+
+
+def _raised_anyway(record: CellRecord, compiled: Compile) -> bool:
+    """Tell whether Dynamo gave up because the code raises, as the cell then did."""
+    error = compiled.error
+    return record.error is not None and error is not None and error.kind == "Observed exception"
 
 
 def _function_finding(compiled: Compile) -> Finding:
@@ -130,7 +138,7 @@ def _matters(frame: Frame) -> bool:
         frame.outcome == "skipped"
         and not frame.compile_id
         and is_user_file(frame.file)
-        and frame.name not in ("<module>", "__init__")
+        and frame.name.rpartition(".")[2] not in _UNNAMED
         and not any(mark in frame.reason for mark in _HARMLESS)
     )
 

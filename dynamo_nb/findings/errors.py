@@ -6,31 +6,17 @@ import re
 from collections.abc import Iterator
 
 from dynamo_nb.findings.wording import advice_from, cell_lines, def_line, first_sentence, function
-from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles, plain_source
+from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref
 
-__all__ = ["compile_error", "specialized_dim", "was_raised"]
+__all__ = ["compile_error", "specialized_dim"]
 
 _NO_FAKE = re.compile(r"no fake impl registered for (?:<CustomOpDef\()?([\w:.]+)\)?")
 _SPECIALIZED = re.compile(
     r"marked (?P<source>\S+) as dynamic but your code specialized it to be a constant "
     r"\((?P<value>[^)]*)\)"
 )
-
-
-def was_raised(record: CellRecord, compiled: Compile) -> bool:
-    """Tell whether a failed compile's exception left torch; otherwise the frame ran eagerly.
-
-    A frame that Dynamo gave up in silence is among the skipped ones.
-    """
-    if compiled.status != "failed" or compiled.error is None:
-        return False
-    return not any(
-        frame.outcome == "skipped"
-        and (frame.name, frame.file, frame.first_line)
-        == (compiled.name, compiled.file, compiled.first_line)
-        for frame in record.frames
-    )
 
 
 def compile_error(record: CellRecord) -> Iterator[Finding]:
@@ -46,8 +32,9 @@ def specialized_dim(record: CellRecord) -> Iterator[Finding]:
     """A dimension that was to be dynamic has one size only in this code."""
     for compiled, error in _errors(record):
         for match in _SPECIALIZED.finditer(error.message):
+            dimension = readable(match["source"])
             message = (
-                f"`{plain_source(match['source'])}` is marked dynamic, and this line makes it the constant "
+                f"`{dimension}` is marked dynamic, and this line makes it the constant "
                 f"{match['value']}."
             )
             advice = (
@@ -59,7 +46,7 @@ def specialized_dim(record: CellRecord) -> Iterator[Finding]:
 
 def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
     for compiled in own_compiles(record):
-        if compiled.error and was_raised(record, compiled) and not hit_recompile_limit(compiled):
+        if compiled.error and compiled.status == "failed" and not hit_recompile_limit(compiled):
             yield compiled, compiled.error
 
 

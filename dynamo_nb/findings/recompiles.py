@@ -33,7 +33,7 @@ def became_dynamic(record: CellRecord) -> Iterator[Finding]:
     for cause in recompile_causes(record):
         if cause.symbol is not None:
             message = (
-                f"`{_thing(cause)}` changed ({chain(cause.values)}), and the new entry of "
+                f"`{cause.name}` changed ({chain(cause.values)}), and the new entry of "
                 f"`{function(cause.changes[0].compiled.name)}` has the symbol {cause.symbol.name} "
                 "for it: further values need no recompile."
             )
@@ -95,27 +95,19 @@ def _is_passed(cause: RecompileCause) -> bool:
     return source.startswith("L['") and source.count("[") == 1 and source.endswith("']")
 
 
-def _thing(cause: RecompileCause) -> str:
-    if cause.first.kind.startswith(("LENGTH", "DICT_LENGTH", "SEQUENCE_LENGTH")):
-        return f"len({cause.source})"
-    return cause.source
-
-
 def _recompile_message(cause: RecompileCause) -> str:
     name = function(cause.changes[0].compiled.name)
-    what = f"the {cause.aspect} of `{cause.source}`" if cause.aspect else f"`{_thing(cause)}`"
     values = f" ({chain(cause.values)})" if cause.values else ""
-    return f"`{name}` was compiled again because {what} changed{values}."
+    return f"`{name}` was compiled again because `{cause.name}` changed{values}."
 
 
 def _advice(cause: RecompileCause) -> str:
-    for mark, advice in _ADVICE:
-        if mark in f"{cause.first.kind} {cause.first.guard} {cause.first.text} {cause.aspect}":
-            return advice
-    return _OTHER_ADVICE
+    reason = cause.first
+    clues = f"{reason.kind} {reason.guard} {reason.text} {cause.name}"
+    return next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
 
 
-#: What to do, by a mark in the guard's kind, its code, torch's wording or the tensor's property.
+#: What to do, by a mark in the guard's kind, its code, torch's wording or what changed.
 _ADVICE = (
     (
         "allow_unspec_int_on_nn_module",
@@ -127,16 +119,19 @@ _ADVICE = (
         "Make all calls under the same global state (grad mode, inference mode, autocast), or "
         "accept one entry for each.",
     ),
-    ("dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
-    ("size", "Mark the dimension with torch._dynamo.mark_dynamic, or compile with dynamic=True."),
-    ("requires_grad", "Pass tensors that agree in requires_grad, or accept one entry for each."),
-    ("LENGTH", "Keep what grows out of the compiled function, or preallocate it as a tensor."),
+    (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
+    (
+        ".size()",
+        "Mark the dimension with torch._dynamo.mark_dynamic, or compile with dynamic=True.",
+    ),
+    (".requires_grad", "Pass tensors that agree in requires_grad, or accept one entry for each."),
+    ("len(", "Keep what grows out of the compiled function, or preallocate it as a tensor."),
 )
 _OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
 
 
 def _dynamic_advice(cause: RecompileCause) -> str:
-    if ".size()" in cause.symbol.sources[0] if cause.symbol and cause.symbol.sources else False:
+    if ".size()" in cause.name:
         return (
             "Nothing has to be done. torch._dynamo.mark_dynamic on that dimension before the "
             "first call saves the first compile."

@@ -6,12 +6,12 @@ from the groups made here.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
 
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
@@ -31,7 +31,6 @@ __all__ = [
     "cell_frame",
     "hit_recompile_limit",
     "own_compiles",
-    "plain_source",
     "recompile_causes",
     "recompiles",
 ]
@@ -43,21 +42,8 @@ LIMIT_KINDS = (
     "RecompileLimitExceeded",
 )
 
-#: Guards on how the call is made, not on a value that some line reads.
-_CALL_KINDS = (
-    "TENSOR",
-    "GLOBAL_STATE",
-    "GRAD_MODE",
-    "DETERMINISTIC",
-    "DEFAULT_DEVICE",
-    "TORCH_FUNC",
-)
-
-_CLOSURE_HINT = re.compile(r'HINT: guard on "([^"]+)"')
-_PROPERTY = re.compile(
-    r"(dtype|device index|device|requires_grad|rank|size|stride|key set) mismatch"
-)
-_CONTAINERS = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
+#: Guards on what the call passes or runs under, not on a value that some line reads.
+_CALL_KINDS = ("TENSOR_MATCH", "GLOBAL_STATE", "SHAPE_ENV", "DEFAULT_DEVICE", "TORCH_FUNCTION")
 
 
 # ------------------------------------------------------------------ places
@@ -159,23 +145,6 @@ def recompiles(record: CellRecord) -> list[Compile]:
     ]
 
 
-def plain_source(source: str, text: str = "") -> str:
-    """Return a guarded source as a person would write it: `L['self'].counter` is `self.counter`.
-
-    `text` is torch's wording of the guard, which names a closure's variable.
-    """
-    hint = _CLOSURE_HINT.search(text)
-    if hint and ".cell_contents" in source:
-        return hint.group(1) + source.partition(".cell_contents")[2]
-    plain = re.sub(r"\b[LG]\['([^']*)'\]", r"\1", source)
-    plain = _CONTAINERS.sub(lambda match: _member(match.group(1)), plain)
-    return re.sub(r"\.__dict__\['([^']*)'\]", r".\1", plain)
-
-
-def _member(name: str) -> str:
-    return f".{name}" if name.isidentifier() else f"[{name}]"
-
-
 class Change(Struct, frozen=True, kw_only=True):
     """One recompile for one cause: which compile, and the index of its reason."""
 
@@ -191,12 +160,11 @@ class Change(Struct, frozen=True, kw_only=True):
 class RecompileCause(Struct, frozen=True, kw_only=True):
     """One thing that changed, and all the recompiles that it led to, in time's order.
 
-    `source` is what changed as a person would write it, `aspect` which property of a tensor.
-    `symbol` is the symbol that the newest entry has for it, when it became dynamic.
+    `name` is what changed as a person would write it (`x.dtype`, `len(history)`). `symbol` is what
+    stands for it in the new entry, when it became dynamic.
     """
 
-    source: str
-    aspect: str
+    name: str
     changes: list[Change]
     symbol: Symbol | None = None
 
@@ -208,9 +176,7 @@ class RecompileCause(Struct, frozen=True, kw_only=True):
     @property
     def frame(self) -> StackFrame | None:
         """The line that reads what changed; None where the call itself decides."""
-        if self.aspect or self.first.kind.startswith(_CALL_KINDS) or not self.first.source:
-            return None
-        return self.first.frame
+        return None if self.first.kind.startswith(_CALL_KINDS) else self.first.frame
 
     @property
     def call_lines(self) -> list[int]:
@@ -238,30 +204,21 @@ class RecompileCause(Struct, frozen=True, kw_only=True):
 
 def recompile_causes(record: CellRecord) -> list[RecompileCause]:
     """Return what changed and so led to recompiles, the most frequent first."""
-    entries = {compiled.key: compiled for compiled in record.compiles}
     groups: dict[tuple[str, ...], list[Change]] = {}
     for compiled in recompiles(record):
         for index in _reasons_that_matter(compiled):
             reason = compiled.recompile_reasons[index]
-            symbol = _new_symbol(compiled, reason, entries)
-            key = (
-                _code_object(compiled),
-                reason.source or reason.guard or reason.text,
-                _property(reason),
-                symbol.name if symbol else "",
-            )
+            symbol = _new_symbol(compiled, reason)
+            key = (_code_object(compiled), _name(reason), symbol.name if symbol else "")
             groups.setdefault(key, []).append(Change(compiled=compiled, index=index))
-    causes = [_cause(changes, entries) for changes in groups.values()]
+    causes = [_cause(changes) for changes in groups.values()]
     return sorted(causes, key=lambda cause: -len(cause.changes))
 
 
-def _cause(changes: list[Change], entries: dict[str, Compile]) -> RecompileCause:
-    reason = changes[0].reason
+def _cause(changes: list[Change]) -> RecompileCause:
+    first = changes[0]
     return RecompileCause(
-        source=plain_source(reason.source, reason.text) or reason.guard or reason.text,
-        aspect=_property(reason),
-        changes=changes,
-        symbol=_new_symbol(changes[0].compiled, reason, entries),
+        name=_name(first.reason), changes=changes, symbol=_new_symbol(first.compiled, first.reason)
     )
 
 
@@ -288,26 +245,23 @@ def _reasons_that_matter(compiled: Compile) -> list[int]:
     return against[min(against, key=lambda entry: (len(against[entry]), -_number(entry)))]
 
 
-def _property(reason: RecompileReason) -> str:
-    match = _PROPERTY.search(f"{reason.guard} {reason.text}")
-    return match.group(1) if match and not reason.kind.startswith("SHAPE") else ""
+def _name(reason: RecompileReason) -> str:
+    return reason.name or readable(reason.source) or reason.guard or reason.text
 
 
-def _new_symbol(
-    compiled: Compile, reason: RecompileReason, entries: dict[str, Compile]
-) -> Symbol | None:
-    """Return the symbol that stands for what changed, when the failing entry had none for it."""
-    if not reason.source or _property(reason) not in ("", "size", "stride"):
+def _new_symbol(compiled: Compile, reason: RecompileReason) -> Symbol | None:
+    """Return the symbol that the new entry has for what was a constant to the earlier one.
+
+    A shape guard that failed is about a symbol that the earlier entry had already.
+    """
+    if reason.kind == "SHAPE_ENV":
         return None
-    earlier = entries.get(reason.entry)
-    known = {source for symbol in (earlier.symbols if earlier else []) for source in symbol.sources}
-    for symbol in compiled.symbols:
-        for source in symbol.sources:
-            if source not in known and _covers(reason.source, source):
-                return symbol
-    return None
-
-
-def _covers(changed: str, source: str) -> bool:
-    """Tell whether a symbol's source is what changed, or a size or stride of it."""
-    return source == changed or source.startswith((f"{changed}.size()", f"{changed}.stride()"))
+    return next(
+        (
+            symbol
+            for symbol in compiled.symbols
+            for source in symbol.sources
+            if source == reason.source or readable(source) == reason.name
+        ),
+        None,
+    )

@@ -32,7 +32,7 @@ def summary(record: CellRecord) -> dict[str, Any]:
             {
                 "line": cause.line,
                 "call_line": cause.first.call_line,
-                "source": cause.source,
+                "source": cause.name,
                 "was": cause.first.was,
                 "now": cause.first.now,
                 "count": len(cause.changes),
