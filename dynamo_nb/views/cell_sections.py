@@ -15,7 +15,7 @@ from dynamo_nb.record.types import (
 )
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context, where
-from dynamo_nb.views.model import main_reason
+from dynamo_nb.views.model import main_reason, reason_name
 from dynamo_nb.views.phrases import calls_text
 from dynamo_nb.views.plain import place
 from dynamo_nb.views.source import listing
@@ -32,7 +32,7 @@ def recompiles(context: Context) -> Iterator[Section]:
         return (
             entry.key,
             reason.entry,
-            reason.source,
+            reason_name(reason),
             reason.was,
             reason.now,
             f"line {reason.call_line}" if reason.call_line else "",
@@ -42,7 +42,7 @@ def recompiles(context: Context) -> Iterator[Section]:
 
     items = [(entry, reason) for entry in context.report.own if (reason := main_reason(entry))]
     if items:
-        columns = "new entry|did not fit|source|was|now|call|read at|guard"
+        columns = "new entry|did not fit|what changed|was|now|call|read at|guard"
         yield Section(
             title="recompiles",
             summary=str(len(items)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
@@ -31,6 +32,7 @@ __all__ = [
     "final_breaks",
     "kernel_nodes",
     "main_reason",
+    "reason_name",
     "resume_line",
     "stage",
 ]
@@ -64,9 +66,7 @@ class Report:
         """The compiled functions in the order of their first entry."""
         found: dict[tuple[str, str, int], Function] = {}
         for entry in self.record.compiles:
-            key = (entry.file, base_name(entry), entry.first_line)
-            if entry.resume_of:
-                key = next((k for k in reversed(found) if k[:2] == key[:2]), key)
+            key = _resumed(entry, list(found)) or (entry.file, entry.name, entry.first_line)
             if key in found:
                 found[key].compiles.append(entry)
             else:
@@ -96,13 +96,18 @@ class Report:
     @cached_property
     def uncompiled_frames(self) -> list[Frame]:
         """The cell's own frames that Dynamo did not compile, without those that a compile shows."""
+        shown = {
+            (entry.file, entry.name, entry.first_line)
+            for entry in self.record.compiles
+            if entry.status != "ok"
+        }
         return [
             frame
             for frame in self.record.frames
             if frame.file == CELL
             and frame.outcome != "compiled"
             and frame.name != "<module>"
-            and frame.compile_id not in self.compiles
+            and (frame.file, frame.name, frame.first_line) not in shown
         ]
 
     @cached_property
@@ -143,6 +148,19 @@ class Report:
         return things[index].frame if index < len(things) else None
 
 
+def _resumed(entry: Compile, known: list[tuple[str, str, int]]) -> tuple[str, str, int] | None:
+    """Return which of the known functions (file, name, first line) a resume function belongs to."""
+    ending = f".{entry.resume_of}"
+    return next(
+        (
+            key
+            for key in reversed(known)
+            if entry.resume_of and key[0] == entry.file and f".{key[1]}".endswith(ending)
+        ),
+        None,
+    )
+
+
 def base_name(entry: Compile) -> str:
     """Return the user's name of a function, also for torch's `torch_dynamo_resume_in_…`."""
     return entry.resume_of or entry.name or "?"
@@ -162,13 +180,26 @@ def final_breaks(entry: Compile) -> list[GraphBreak]:
 
 
 def main_reason(entry: Compile) -> RecompileReason | None:
-    """Return the reason that matters most: the one against the newest entry (the most like it)."""
-    return max(entry.recompile_reasons, key=lambda reason: _age(reason.entry), default=None)
+    """Return the reason that matters most: one against the entry that nearly fitted.
+
+    Torch names the failing guards of every earlier entry; that with the fewest nearly fitted, and
+    among equals the newest.
+    """
+    against: dict[str, list[RecompileReason]] = {}
+    for reason in entry.recompile_reasons:
+        against.setdefault(reason.entry, []).append(reason)
+    nearest = min(against, key=lambda key: (len(against[key]), -_age(key)), default="")
+    return against[nearest][0] if against else None
 
 
 def _age(compile_id: str) -> int:
     number = compile_id.rpartition("/")[2].partition("@")[0]
     return int(number) if number.isdecimal() else 0
+
+
+def reason_name(reason: RecompileReason) -> str:
+    """Return what changed, as a person would write it: `x.dtype`, `len(history)`."""
+    return reason.name or readable(reason.source) or reason.guard or reason.text
 
 
 def call_nodes(graph: Graph) -> list[Node]:

@@ -10,10 +10,11 @@ from dynamo_nb.views.model import (
     call_nodes,
     cell_lines,
     kernel_nodes,
+    reason_name,
     resume_line,
     stage,
 )
-from dynamo_nb.views.plain import clip, compact_lines, one_line, plural, some
+from dynamo_nb.views.plain import brief, compact_lines, one_line, plural, some
 
 __all__ = [
     "calls_text",
@@ -36,7 +37,7 @@ def headline(report: Report) -> str:
 
 def mode_text(record: CellRecord) -> str:
     """Return the mode that ran, and why."""
-    reason = f" ({clip(one_line(record.mode_reason), 160)})" if record.mode_reason else ""
+    reason = f" ({brief(record.mode_reason, 160)})" if record.mode_reason else ""
     return f"mode {record.mode}{reason}"
 
 
@@ -59,7 +60,7 @@ def compile_summary(entry: Compile) -> str:
     elif entry.seen == "guards":
         facts.append("compiled before, only its guards could be read")
     if entry.status != "ok":
-        facts.insert(0, f"{entry.status}: {clip(one_line(entry.reason), 200)}".rstrip(": "))
+        facts.insert(0, f"{entry.status}: {brief(entry.reason, 200)}".rstrip(": "))
     resumed = resume_line(entry)
     return (f"resumes at line {resumed}: " if resumed else "") + "; ".join(facts)
 
@@ -72,12 +73,12 @@ def _graph_text(graph: Graph) -> str:
 
 def recompile_text(reason: RecompileReason) -> str:
     """Return one recompile reason in one line: `x: float32 -> bfloat16 (line 9's call; …)`."""
-    what = one_line(reason.source or reason.guard or reason.text)
+    what = reason_name(reason)
     if reason.was or reason.now:
         change = f"{one_line(reason.was) or '?'} -> {one_line(reason.now) or '?'}"
-        what = f"{clip(what, 80)} {clip(change, 120)}"
+        what = f"{brief(what, 80)} {brief(change, 120)}"
     call = f"call at line {reason.call_line}, " if reason.call_line else ""
-    return f"{clip(what, 240)} ({call}{reason.entry} did not fit)"
+    return f"{brief(what, 240)} ({call}{reason.entry} did not fit)"
 
 
 def kernel_text(entry: Compile, kernel: Kernel) -> str:
@@ -105,7 +106,7 @@ def calls_text(call: Call) -> Iterator[str]:
         facts.append(some(hits))
     if call.eager:
         times = f" {call.eager} times" if call.eager > 1 else ""
-        reason = f": {clip(one_line(call.reason), 160)}" if call.reason else ""
+        reason = f": {brief(call.reason, 160)}" if call.reason else ""
         facts.append(f"ran eagerly{times}{reason}")
     yield "; ".join(facts) or "no compiled code ran"
     if call.eager_modules:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dynamo_nb.record.types import CELL, CellRecord, StackFrame, TensorValue
 
 __all__ = [
+    "brief",
     "clean",
     "clip",
     "compact_lines",
@@ -83,6 +84,11 @@ def scrub(text: str) -> str:
 def clip(text: str, limit: int) -> str:
     """Return `text`, cut to `limit` characters, with an ellipsis where something was cut."""
     return text if len(text) <= limit else text[: max(limit - 1, 0)].rstrip() + "…"
+
+
+def brief(text: str, limit: int) -> str:
+    """Return text of torch's on one line, scrubbed before it is cut."""
+    return clip(scrub(one_line(text)), limit)
 
 
 def plural(count: int, noun: str) -> str:

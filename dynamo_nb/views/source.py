@@ -20,6 +20,7 @@ from dynamo_nb.views.model import (
     final_breaks,
     kernel_nodes,
     main_reason,
+    reason_name,
     stage,
 )
 from dynamo_nb.views.plain import clip, some
@@ -115,7 +116,7 @@ class _Facts:
         if frame is None and reason.call_line:
             frame = StackFrame(file=CELL, line=reason.call_line)
         if frame is not None and frame.file == self.file:
-            values = self.changes[frame.line].setdefault(reason.source or reason.kind, [])
+            values = self.changes[frame.line].setdefault(reason_name(reason), [])
             values += [reason.now or "?"] if values else [reason.was or "?", reason.now or "?"]
             self._event("R", frame)
 

@@ -27,7 +27,7 @@ from dynamo_nb.views.phrases import (
     mode_text,
     recompile_text,
 )
-from dynamo_nb.views.plain import clean, clip, excerpt, one_line, place, plural, scrub, some
+from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
 
 __all__ = ["to_text"]
 
@@ -85,7 +85,7 @@ def _header(report: Report) -> Iterator[str]:
     yield from _wrap(f"        {mode_text(record)}", " " * 8)
     if record.error:
         where = f" at line {record.error.line}" if record.error.line else ""
-        message = clip(one_line(record.error.message), 160)
+        message = brief(record.error.message, 160)
         yield from _wrap(f"        the cell raised {record.error.type}{where}: {message}")
 
 
@@ -114,7 +114,7 @@ def _finding(report: Report, finding: Finding) -> Iterator[str]:
     if frame is not None and finding.severity != "info":
         yield from excerpt(report.record, frame)
     if finding.advice:
-        yield from _wrap("  -> " + clip(one_line(finding.advice), 400), " " * 5)
+        yield from _wrap("  -> " + brief(finding.advice, 400), " " * 5)
 
 
 def _functions(report: Report, detail: _Detail) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _compile(report: Report, entry: Compile, detail: _Detail) -> Iterator[str]:
     for item in breaks[: detail.breaks]:
         yield from _break(report, item)
     yield from _more(len(breaks) - detail.breaks, "graph break", _INDENT)
-    if entry.error:
+    if entry.error and entry.error.frame not in [item.frame for item in breaks]:
         yield from _error(report, entry.error)
     yield from _kernels(entry, detail)
 
@@ -157,13 +157,13 @@ def _unnamed_excerpt(report: Report, *frames: StackFrame | None) -> Iterator[str
 
 def _break(report: Report, item: GraphBreak) -> Iterator[str]:
     where = f" at {place(item.frame)}" if item.frame else ""
-    yield from _wrap(f"{_INDENT}graph break{where}: {clip(one_line(item.kind), 120)}", _HANG)
+    yield from _wrap(f"{_INDENT}graph break{where}: {brief(item.kind, 120)}", _HANG)
     yield from _unnamed_excerpt(report, item.frame)
 
 
 def _error(report: Report, error: CompileError) -> Iterator[str]:
     where = f" at {place(error.frame)}" if error.frame else ""
-    shown = clip(one_line(error.explanation or error.message or error.kind), 240)
+    shown = brief(error.explanation or error.message or error.kind, 240)
     yield from _wrap(f"{_INDENT}{one_line(error.type)}{where}: {shown}", _HANG)
     yield from _unnamed_excerpt(report, error.frame)
 
@@ -184,7 +184,7 @@ def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
         yield "Calls"
     for call in record.calls[: detail.calls]:
         for text in calls_text(call):
-            name = clip(one_line(call.name), 60)
+            name = brief(call.name, 60)
             yield from _wrap(f"  line {call.line}  {name}: {text}", _HANG)
     yield from _more(len(record.calls) - detail.calls, "call", "  ")
 
@@ -195,7 +195,7 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
     if skipped:
         yield "Not compiled"
     for frame in skipped[: detail.notes]:
-        reason = f": {clip(one_line(frame.reason), 160)}" if frame.reason else ""
+        reason = f": {brief(frame.reason, 160)}" if frame.reason else ""
         yield from _wrap(f"  {frame.name} (line {frame.first_line}), {frame.outcome}{reason}")
     yield from _more(len(skipped) - detail.notes, "frame", "  ")
 
@@ -203,7 +203,7 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
 def _end(record: CellRecord, detail: _Detail) -> Iterator[str]:
     """Yield what the report lacks."""
     for note in record.notes[: detail.notes]:
-        message = clip(one_line(note.message), 160)
+        message = brief(note.message, 160)
         yield from _wrap(f"note: no {note.panel} ({note.hook} failed: {message})")
     yield from _more(len(record.notes) - detail.notes, "note")
     if record.unparsed:
