@@ -1,0 +1,166 @@
+/**
+ * The one selection. A pane calls `set` and renders from `lit`; panes never know each other.
+ *
+ * Pointing shows, clicking holds: while something is pinned, pointing elsewhere changes nothing.
+ */
+import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { Link, Ref } from "./schema";
+
+export type { Link, Ref };
+export type How = "hover" | "pin";
+
+const SEPARATOR = "\u0000";
+
+export const refKey = (ref: Ref): string => ref.join(SEPARATOR);
+
+export const parseKey = (key: string): Ref => key.split(SEPARATOR) as unknown as Ref;
+
+export const sameRef = (a: Ref | null, b: Ref | null): boolean =>
+  a === b || (!!a && !!b && refKey(a) === refKey(b));
+
+/** The three directions in which links are followed, apart from their plain neighbours. */
+interface Index {
+  earlier: Map<string, Set<string>>; // node → the nodes of earlier graphs it came from
+  later: Map<string, Set<string>>; // node → the nodes of later graphs made from it
+  beside: Map<string, Set<string>>; // all other links, both ways
+}
+
+export class Selection {
+  readonly hovered: Signal<Ref | null> = signal(null);
+  readonly pinned: Signal<Ref | null> = signal(null);
+  readonly current: ReadonlySignal<Ref | null>;
+  /** `refKey` of `current` and of all that belongs to it. */
+  readonly lit: ReadonlySignal<Set<string>>;
+
+  private readonly index: Signal<Index>;
+
+  constructor(links: readonly Link[]) {
+    this.index = signal(indexOf(links));
+    this.current = computed(() => this.pinned.value ?? this.hovered.value);
+    this.lit = computed(() => closure(this.current.value, this.index.value));
+  }
+
+  /** Point at something, or hold it; pinning what is pinned already lets it go. */
+  set(ref: Ref | null, how: How): void {
+    if (how === "hover") {
+      if (!sameRef(this.hovered.value, ref)) this.hovered.value = ref;
+    } else {
+      this.pinned.value = sameRef(this.pinned.value, ref) ? null : ref;
+    }
+  }
+
+  /** Hold something, whether it is held already or not. */
+  pin(ref: Ref): void {
+    if (!sameRef(this.pinned.value, ref)) this.pinned.value = ref;
+  }
+
+  /** Let go of everything. */
+  release(): void {
+    this.hovered.value = null;
+    this.pinned.value = null;
+  }
+
+  isLit(ref: Ref): boolean {
+    return this.lit.value.has(refKey(ref));
+  }
+
+  /** The lit refs of one kind. */
+  refsOf(artifact: string): Ref[] {
+    return refsIn(this.lit.value, artifact);
+  }
+
+  /** What belongs to a ref, itself included, whether it is selected or not. */
+  related(ref: Ref): Set<string> {
+    return closure(ref, this.index.value);
+  }
+
+  /** Replace the links, when they arrive after the rest. */
+  relink(links: readonly Link[]): void {
+    this.index.value = indexOf(links);
+  }
+}
+
+export const refsIn = (keys: Iterable<string>, artifact: string): Ref[] =>
+  [...keys].map(parseKey).filter((ref) => ref[1] === artifact);
+
+function indexOf(links: readonly Link[]): Index {
+  const index: Index = { earlier: new Map(), later: new Map(), beside: new Map() };
+  for (const [kind, a, b] of links) {
+    const [from, to] = [refKey(a), refKey(b)];
+    if (kind === "node-node") {
+      add(index.earlier, from, to);
+      add(index.later, to, from);
+    } else {
+      add(index.beside, from, to);
+      add(index.beside, to, from);
+    }
+  }
+  return index;
+}
+
+function add(map: Map<string, Set<string>>, from: string, to: string): void {
+  const known = map.get(from);
+  if (known) known.add(to);
+  else map.set(from, new Set([to]));
+}
+
+/**
+ * What belongs to a ref. Links are followed as a reader would: up to where a thing came from, down
+ * to what became of it, never down again after going up; so a line's other nodes stay dark when
+ * one of them is chosen.
+ */
+function closure(ref: Ref | null, index: Index): Set<string> {
+  const lit = new Set<string>();
+  if (!ref) return lit;
+  const start = refKey(ref);
+  lit.add(start);
+  const near = neighbours(start, index);
+  for (const key of near) lit.add(key);
+  const nodes = ref[1] === "node" ? [start] : ref[1] === "code" ? viaKernels(near, index) : near;
+  const own = nodes.filter((key) => artifactOf(key) === "node");
+  for (const key of own) lit.add(key);
+  if (ref[1] === "line") {
+    descend(own, index, lit);
+  } else {
+    if (ref[1] === "node") descend(own, index, lit);
+    ascend(own, index, lit);
+  }
+  return lit;
+}
+
+const artifactOf = (key: string): string => parseKey(key)[1];
+
+const neighbours = (key: string, index: Index): string[] => [...(index.beside.get(key) ?? [])];
+
+/** The nodes of a code line's kernels. */
+const viaKernels = (kernels: string[], index: Index): string[] =>
+  kernels.flatMap((key) => neighbours(key, index));
+
+/** Light what became of nodes: nodes of later graphs, kernels, their lines of output code. */
+function descend(nodes: string[], index: Index, lit: Set<string>): void {
+  for (const key of reach(nodes, index.later)) {
+    lit.add(key);
+    for (const kernel of neighbours(key, index).filter((one) => artifactOf(one) === "kernel")) {
+      lit.add(kernel);
+      for (const code of neighbours(kernel, index)) {
+        if (artifactOf(code) === "code") lit.add(code);
+      }
+    }
+  }
+}
+
+/** Light where nodes came from: nodes of earlier graphs and the lines of all of them. */
+function ascend(nodes: string[], index: Index, lit: Set<string>): void {
+  for (const key of reach(nodes, index.earlier)) {
+    lit.add(key);
+    for (const line of neighbours(key, index)) {
+      if (artifactOf(line) === "line") lit.add(line);
+    }
+  }
+}
+
+function reach(start: string[], edges: Map<string, Set<string>>): Set<string> {
+  const seen = new Set(start);
+  for (const key of seen) for (const next of edges.get(key) ?? []) seen.add(next);
+  return seen;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { Selection, refKey, type Link, type Ref } from "../src/selection";
+
+const line = (n: number): Ref => ["", "line", `<cell>:${n}`];
+const node = (graph: string, name: string): Ref => ["0/0", "node", `${graph}/${name}`];
+const kernel: Ref = ["0/0", "kernel", "post/k"];
+const code: Ref = ["0/0", "code", "post:12"];
+const guard: Ref = ["0/0", "guard", "0"];
+const [a, b] = [node("dynamo", "a"), node("dynamo", "b")];
+const [pa, pb] = [node("post", "pa"), node("post", "pb")];
+
+// Lines 1 and 2 hold a and b; both are lowered and fused into one kernel.
+const LINKS: Link[] = [
+  ["node-line", a, line(1)],
+  ["node-line", b, line(2)],
+  ["guard-line", guard, line(1)],
+  ["node-node", pa, a],
+  ["node-node", pb, b],
+  ["kernel-node", kernel, pa],
+  ["kernel-node", kernel, pb],
+  ["kernel-code", kernel, code],
+];
+
+const litBy = (ref: Ref): Set<string> => new Selection(LINKS).related(ref);
+const keys = (...refs: Ref[]): Set<string> => new Set(refs.map(refKey));
+
+describe("what belongs together", () => {
+  test("a line: its nodes in every stage, their kernel and its code, what else is on it", () => {
+    expect(litBy(line(1))).toEqual(keys(line(1), a, pa, kernel, code, guard));
+  });
+  test("a node: its line, its counterparts, its kernel; not the kernel's other nodes", () => {
+    expect(litBy(a)).toEqual(keys(a, line(1), pa, kernel, code));
+    expect(litBy(pa)).toEqual(keys(pa, a, line(1), kernel, code));
+  });
+  test("a kernel: all its nodes, where they came from, and their lines", () => {
+    expect(litBy(kernel)).toEqual(keys(kernel, code, pa, pb, a, b, line(1), line(2)));
+  });
+  test("a line of output code lights what its kernel lights", () => {
+    expect(litBy(code)).toEqual(keys(code, kernel, pa, pb, a, b, line(1), line(2)));
+  });
+  test("a guard: its line, and not the line's nodes", () => {
+    expect(litBy(guard)).toEqual(keys(guard, line(1)));
+  });
+  test("something without links lights itself", () => {
+    expect(litBy(["9/9", "node", "x/y"])).toEqual(keys(["9/9", "node", "x/y"]));
+  });
+});
+
+describe("pointing and holding", () => {
+  test("pointing shows, clicking holds, Escape lets go", () => {
+    const selection = new Selection(LINKS);
+    selection.set(a, "hover");
+    expect(selection.current.value).toEqual(a);
+    selection.set(kernel, "pin");
+    selection.set(b, "hover");
+    expect(selection.current.value).toEqual(kernel);
+    selection.release();
+    expect(selection.current.value).toBeNull();
+    expect(selection.lit.value.size).toBe(0);
+  });
+  test("pinning the pinned thing lets it go", () => {
+    const selection = new Selection(LINKS);
+    selection.set(a, "pin");
+    selection.set([...a] as Ref, "pin");
+    expect(selection.pinned.value).toBeNull();
+  });
+  test("lit refs of one kind, and links that come later", () => {
+    const selection = new Selection([]);
+    selection.set(kernel, "pin");
+    expect(selection.refsOf("line")).toEqual([]);
+    selection.relink(LINKS);
+    expect(selection.refsOf("line")).toEqual([line(1), line(2)]);
+  });
+});
