@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -77,9 +78,11 @@ def emit_record(recorder: Recorder, record: logging.LogRecord) -> None:
     if name == "inductor_output_code":
         data = {**(data or {}), "direction": recorder.graph}
     payload = record.payload  # type: ignore[attr-defined]
+    if name == "chromium_event":  # its metadata is empty, the event is in the payload
+        data, payload = json.loads(payload), None
     compile_id = _compile_id(metadata)
     recorder.emit(name, data, compile_id=compile_id, attempt=metadata.get("attempt", 0), payload=payload)
-    if name == "chromium_event" and isinstance(data, dict) and data.get("ph") == "B":
+    if name == "chromium_event" and data.get("ph") == "B":
         recorder.progress(compile_id, "", str(data.get("name", "")))
 
 

@@ -311,7 +311,7 @@ def _metrics(builder: _Builder, event: Event) -> None:
     scalars = {
         key: item if isinstance(item, bool | int | float) else str(item)
         for key, item in event.data.items()
-        if isinstance(item, bool | int | float | str) and item != ""
+        if isinstance(item, bool | int | float) or (isinstance(item, str) and 0 < len(item) < 200)
     }
     if event.name == "compilation_metrics":
         draft.metrics.update(scalars)
