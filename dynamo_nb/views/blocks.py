@@ -14,7 +14,7 @@ __all__ = ["Code", "Line", "Row", "Section", "Table", "code", "table"]
 
 T = TypeVar("T")
 
-_NARROW = 28  # characters up to which a table cell stays on one line
+_NARROW = 44  # characters up to which a table cell stays on one line
 
 
 class Row(Struct, frozen=True):

@@ -16,7 +16,7 @@ from dynamo_nb.record.types import (
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context, where
 from dynamo_nb.views.model import main_reason, reason_name
-from dynamo_nb.views.phrases import calls_text
+from dynamo_nb.views.phrases import OWN_FILES, calls_text
 from dynamo_nb.views.plain import place
 from dynamo_nb.views.source import listing
 
@@ -111,7 +111,14 @@ def frames(context: Context) -> Iterator[Section]:
 
 def sources(context: Context) -> Iterator[Section]:
     """Yield the other source files that something belongs to, around those lines."""
-    files = [file for file in context.record.files if context.marks.lines.get(file)]
-    for file in files[: context.limits.files]:
-        block = listing(context.report, file, context.marks, context.limits)
-        yield Section(title=f"source {file}", summary="where it is referred to", blocks=[block])
+    files = [
+        file
+        for file in context.record.files
+        if context.marks.lines.get(file) and not file.startswith(OWN_FILES)
+    ]
+    if files:
+        blocks = [
+            listing(context.report, file, context.marks, context.limits)
+            for file in files[: context.limits.files]
+        ]
+        yield Section(title="other source files", summary=str(len(files)), blocks=blocks)

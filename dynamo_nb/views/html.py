@@ -12,7 +12,7 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Struct, structs
 
-from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, StackFrame
+from dynamo_nb.record.types import CELL, CellRecord, Finding
 from dynamo_nb.views.blocks import Section
 from dynamo_nb.views.cell_sections import calls, frames, recompiles, sources
 from dynamo_nb.views.context import Context
@@ -20,7 +20,7 @@ from dynamo_nb.views.inline import code_html, listing_html, prose, tied
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.marks import Marks
 from dynamo_nb.views.model import Report, base_name
-from dynamo_nb.views.phrases import compile_summary, headline, mode_text
+from dynamo_nb.views.phrases import compile_summary, function_text, headline, mode_text
 from dynamo_nb.views.plain import excerpt, place
 from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
@@ -168,7 +168,9 @@ def _parts(context: Context, space: _Space) -> list[_Part]:
         _Part(
             key=context.limits.line(entry.key),
             hue=index % HUES,
-            title=context.limits.line(_title(entry)),
+            title=context.limits.line(
+                function_text(base_name(entry), entry.file, entry.first_line)
+            ),
             summary=context.limits.line(compile_summary(entry)),
             sections=[rendered[index, at] for at in range(len(found)) if (index, at) in rendered],
             left_out=[
@@ -179,10 +181,6 @@ def _parts(context: Context, space: _Space) -> list[_Part]:
         )
         for index, (entry, found) in enumerate(zip(entries, sections, strict=True))
     ]
-
-
-def _title(entry: Compile) -> str:
-    return f"{base_name(entry)} ({place(StackFrame(file=entry.file, line=entry.first_line))})"
 
 
 def _section(section: Section, limits: Limits) -> Markup:

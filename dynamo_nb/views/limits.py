@@ -45,11 +45,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 CELL_OUTPUT = Limits(
-    size=280_000,
-    rows=60,
+    size=180_000,
+    rows=50,
     text=240,
     width=240,
-    code=200,
+    code=160,
     findings=30,
     compiles=40,
     files=6,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_nb.record.types import Call, CellRecord, Compile, Graph, Kernel, RecompileReason
+from dynamo_nb.record.types import (
+    Call,
+    CellRecord,
+    Compile,
+    Graph,
+    Kernel,
+    RecompileReason,
+    StackFrame,
+)
 from dynamo_nb.views.model import (
     Report,
     call_nodes,
@@ -14,16 +22,21 @@ from dynamo_nb.views.model import (
     resume_line,
     stage,
 )
-from dynamo_nb.views.plain import brief, compact_lines, one_line, plural, some
+from dynamo_nb.views.plain import brief, compact_lines, one_line, place, plural, some
 
 __all__ = [
+    "OWN_FILES",
     "calls_text",
     "compile_summary",
+    "function_text",
     "headline",
     "kernel_text",
     "mode_text",
     "recompile_text",
 ]
+
+#: Where torch keeps the frames that it puts around the user's.
+OWN_FILES = "torch/_dynamo/"
 
 
 def headline(report: Report) -> str:
@@ -39,6 +52,12 @@ def mode_text(record: CellRecord) -> str:
     """Return the mode that ran, and why."""
     reason = f" ({brief(record.mode_reason, 160)})" if record.mode_reason else ""
     return f"mode {record.mode}{reason}"
+
+
+def function_text(name: str, file: str, line: int) -> str:
+    """Return a function's name with its place, unless that is a wrapper of Dynamo's own."""
+    at = place(StackFrame(file=file, line=line)) if file else ""
+    return f"{name} ({at})" if at and not file.startswith(OWN_FILES) else name
 
 
 def compile_summary(entry: Compile) -> str:

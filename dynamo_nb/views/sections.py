@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     Attempt,
     Bytecode,
@@ -29,15 +30,13 @@ def graphs(entry: Compile, context: Context) -> Iterator[Section]:
     """Yield a section for each graph: its nodes, what they are computed from, and their values."""
 
     def row(node: Node) -> tuple[tuple[str, ...], str]:
-        inputs = f"({', '.join(node.inputs)})" if node.inputs else ""
-        module = node.module_stack[-1][0] if node.module_stack and node.module_stack[-1] else ""
         return (
-            node.name,
-            node.op,
-            node.target + inputs,
-            value_text(node.value),
-            module,
             inner(node.frames),
+            node.name,
+            value_text(node.value),
+            node.op,
+            _module(node),
+            _formula(node),
         ), context.marks.of(*node.frames)
 
     for rank, graph in enumerate(entry.graphs):
@@ -45,10 +44,23 @@ def graphs(entry: Compile, context: Context) -> Iterator[Section]:
             title=f"graph {graph.name}",
             summary=_graph_summary(graph),
             blocks=[
-                table("name|op|target|value|module|line", graph.nodes, row, context.limits),
+                table("line|name|value|op|module|target", graph.nodes, row, context.limits),
             ],
             rank=10 + rank,
         )
+
+
+def _formula(node: Node) -> str:
+    """Return the target with its inputs; nothing where it only repeats the node's name."""
+    if node.inputs:
+        return f"{node.target}({', '.join(node.inputs)})"
+    return "" if node.target.lower() == node.name.lower() else node.target
+
+
+def _module(node: Node) -> str:
+    """Return the path of the innermost module that a node comes from, without the root's."""
+    path = node.module_stack[-1][0] if node.module_stack and node.module_stack[-1] else ""
+    return readable(path).removeprefix("self.").removeprefix("fn.")
 
 
 def _graph_summary(graph: Graph) -> str:

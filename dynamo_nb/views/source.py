@@ -64,6 +64,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "listing"
 
+    file: str
     lines: list[SourceLine]
     widths: dict[str, int]
     left_out: int = 0
@@ -174,7 +175,12 @@ def listing(
     )
     shown = wanted[: limits.code if lines is None else lines]
     made = [_line(facts, number, tokens[number - 1], marks, limits) for number in shown]
-    return Listing(lines=made, widths=_widths(made), left_out=len(wanted) - len(shown))
+    return Listing(
+        file="" if file == CELL else limits.line(file),
+        lines=made,
+        widths=_widths(made),
+        left_out=len(wanted) - len(shown),
+    )
 
 
 def _line(

@@ -22,6 +22,7 @@ from dynamo_nb.views.model import Function, Report, final_breaks, main_reason
 from dynamo_nb.views.phrases import (
     calls_text,
     compile_summary,
+    function_text,
     headline,
     kernel_text,
     mode_text,
@@ -124,8 +125,8 @@ def _functions(report: Report, detail: _Detail) -> Iterator[str]:
 
 
 def _function(report: Report, function: Function, detail: _Detail) -> Iterator[str]:
-    frame = StackFrame(file=function.file, line=function.first_line)
-    yield clip(f"{one_line(function.name)} ({place(frame)})", _WIDTH)
+    title = function_text(function.name, function.file, function.first_line)
+    yield clip(one_line(title), _WIDTH)
     for entry in function.compiles[: detail.compiles]:
         yield from _compile(report, entry, detail)
     yield from _more(len(function.compiles) - detail.compiles, "compile", "  ")
@@ -172,7 +173,7 @@ def _kernels(entry: Compile, detail: _Detail) -> Iterator[str]:
     """Yield the fused kernels with the lines they cover, then the extern calls on one line."""
     fused = [kernel for kernel in entry.kernels if kernel.language != "extern"]
     for kernel in fused[: detail.kernels]:
-        yield clip(f"{_INDENT}kernel {kernel_text(entry, kernel)}", _WIDTH)
+        yield from _wrap(f"{_INDENT}kernel {kernel_text(entry, kernel)}", _HANG)
     yield from _more(len(fused) - detail.kernels, "kernel", _INDENT)
     extern = {kernel.name: None for kernel in entry.kernels if kernel.language == "extern"}
     if extern:
