@@ -1,4 +1,4 @@
-"""One run of one `%%dynamo` cell: set up, rewrite, watch, put everything back."""
+"""One run of one `%%dynamo` cell: get ready, rewrite, watch, put everything back."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import ast
 import copy
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from dynamo_nb import progress
 from dynamo_nb.events import Event
-from dynamo_nb.options import Options, UsageError, close_matches
+from dynamo_nb.options import Options, UsageError
 from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
-from dynamo_nb.runner import calls, cell, mode
+from dynamo_nb.runner import arguments, calls, cell, mode
+from dynamo_nb.runner.embedded import is_wrapped, with_embedded
 
-__all__ = ["Execution", "compile_arguments", "error_of"]
+__all__ = ["Execution", "error_of"]
 
 
 class Execution:
@@ -29,9 +29,11 @@ class Execution:
 
     def __init__(self, source: SourceCell, options: Options, shell: Any) -> None:
         self.run = Run(cell=source, name=options.name, options=options.shown())
+        self.run.mode_reason = "the cell was not run"
         self.options = options
         self.started = False
-        self.capture: Any = None
+        self.wraps = False
+        self._capture: Any = None
         self._calls: calls.Calls | None = None
         self._shell = shell
         self._stack = ExitStack()
@@ -39,7 +41,7 @@ class Execution:
     @property
     def events(self) -> list[Event]:
         """What the capture saw."""
-        return self.capture.events if self.capture is not None else []
+        return self._capture.events if self._capture is not None else []
 
     def start(self, tree: ast.Module) -> ast.Module:
         """Get everything ready and return the AST to run.
@@ -54,71 +56,74 @@ class Execution:
             raise
         except Exception as exc:
             self.run.mode, self.run.mode_reason = "as-is", "the cell could not be prepared"
-            self.note("the magic", "the calls: nothing was compiled for the cell", exc)
+            self._note("the magic", "calls compiled by the magic", exc)
             return tree
 
     def _start(self, tree: ast.Module) -> ast.Module:
         from dynamo_nb.capture import compiler
 
+        asked = arguments.checked(self.options, self._shell.user_ns)
         self.run.versions = compiler.versions()
-        namespace = self._shell.user_ns
-        arguments = compile_arguments(self.options, namespace)
-        settings = _settings(self.options)
-        chosen = mode.choose(tree, namespace, self.options)
-        self.run.mode, self.run.mode_reason = chosen
-        tree = self._rewritten(tree, arguments)
+        self._choose(tree)
+        tree = self._rewritten(tree, asked.compile)
         if self.options.fresh:
             compiler.reset()
         self._watch()
         if self.options.device:
             self._stack.enter_context(compiler.on_device(self.options.device))
-        self._stack.enter_context(compiler.settings(settings))
+        self._stack.enter_context(compiler.settings(asked.settings))
         self.run.device = compiler.default_device()
         self.run.started = time.perf_counter()
         return tree
 
     def rewrite_nested(self, tree: ast.Module) -> ast.Module:
-        """Rewrite what a line magic of the cell runs, such as the statement of `%time`."""
+        """Rewrite what a magic of the cell runs, such as the statement of `%time`."""
         return calls.rewrite(tree, self._calls.number) if self._calls is not None else tree
 
-    def finish(self) -> None:
-        """Put everything back as it was before `start`."""
+    def finish(self, error: BaseException | None) -> None:
+        """Put everything back as it was before `start`; `error` is what ended the cell."""
         if self.run.started:
             self.run.seconds = time.perf_counter() - self.run.started
         try:
             self._stack.close()
         except Exception as exc:
-            self.note("the magic", "nothing, but something was not put back", exc)
-        if self.capture is not None:
-            self.run.notes.extend(self.capture.notes)
+            self._note("the magic", "nothing, but something was not put back", exc)
+        if self._capture is not None:
+            self.run.notes.extend(self._capture.notes)
+        self.run.error = error_of(error, self.run.cell.file)
+        self._find_compiled_objects()
 
-    def note(self, hook: str, panel: str, exc: BaseException) -> None:
-        """Keep for the report that something of ours failed."""
-        message = "".join(traceback.format_exception_only(exc)).strip()
-        self.run.notes.append(Note(hook=hook, panel=panel, message=message))
+    def _choose(self, tree: ast.Module) -> None:
+        self.wraps = is_wrapped(tree)
+        whole = with_embedded(tree, self._shell.transform_cell)
+        chosen = mode.choose(whole, self._shell.user_ns, self.options)
+        if self.wraps and chosen.name == "cell":
+            chosen = mode.Mode("as-is", "the body is run by its cell magic: it stays as it is")
+        self.run.mode, self.run.mode_reason = chosen
 
-    def _rewritten(self, tree: ast.Module, arguments: dict[str, Any]) -> ast.Module:
+    def _rewritten(self, tree: ast.Module, compile_arguments: dict[str, Any]) -> ast.Module:
         if self.run.mode == "calls":
-            self._calls = self._stack.enter_context(calls.Calls(arguments))
+            self._calls = self._stack.enter_context(calls.Calls(compile_arguments))
             return calls.rewrite(tree, self._calls.number)
         if self.run.mode == "cell":
-            return self._as_function(tree, arguments)
+            return self._as_function(tree, compile_arguments)
         return tree
 
-    def _as_function(self, tree: ast.Module, arguments: dict[str, Any]) -> ast.Module:
-        if self._shell.ast_node_interactivity not in ("last_expr", "last", "none"):
-            shown = f"ast_node_interactivity is {self._shell.ast_node_interactivity!r}"
-            return self._left_alone(tree, f"the shell displays more than the last value ({shown})")
+    def _as_function(self, tree: ast.Module, compile_arguments: dict[str, Any]) -> ast.Module:
+        shows = self._shell.ast_node_interactivity
+        if shows not in ("last_expr", "last", "none"):
+            return self._left_alone(tree, f"ast_node_interactivity is {shows!r}")
         try:
             tree, body = cell.body_of(tree, self._compile)
         except SyntaxError as exc:
             return self._left_alone(tree, f"its body is no function's body ({exc.msg})")
-        body.enter(self._shell.user_ns, arguments)
+        body.enter(self._shell.user_ns, compile_arguments)
         self._stack.callback(body.leave)
         return tree
 
     def _left_alone(self, tree: ast.Module, why: str) -> ast.Module:
-        self.run.mode, self.run.mode_reason = "as-is", f"the cell runs as it is: {why}"
+        self.run.mode = "as-is"
+        self.run.mode_reason = f"the cell's body cannot be compiled as one function: {why}"
         return tree
 
     def _compile(self, tree: ast.Module) -> Any:
@@ -129,105 +134,32 @@ class Execution:
             from dynamo_nb.capture import Capture
 
             shown = self._stack.enter_context(progress.shown(self._shell))
-            self.capture = self._stack.enter_context(Capture(on_progress=shown))
+            self._capture = self._stack.enter_context(Capture(on_progress=shown))
         except Exception as exc:
-            self.note("Capture", "everything", exc)
+            self._note("Capture", "all that torch did", exc)
 
+    def _find_compiled_objects(self) -> None:
+        if not self.started:
+            return
+        try:
+            from dynamo_nb.capture.compiled import compiled_objects
 
-def compile_arguments(options: Options, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of torch.compile that the options ask for."""
-    from dynamo_nb.capture import compiler
+            namespace, source = self._shell.user_ns, self.run.cell.source
+            self.run.compiled_objects = compiled_objects(namespace, source, self.events)
+        except Exception as exc:
+            self._note("compiled objects", "variables that hold compiled objects", exc)
 
-    _check_device(options)
-    if options.mode is not None and options.mode not in compiler.modes():
-        known = ", ".join(compiler.modes())
-        raise UsageError(f"%%dynamo: no mode {options.mode!r}. There are: {known}.")
-    arguments: dict[str, Any] = {
-        "fullgraph": options.fullgraph,
-        "dynamic": options.dynamic,
-        "mode": options.mode,
-        "options": options.options or None,
-    }
-    if options.backend is not None:
-        arguments["backend"] = _backend(options.backend, namespace)
-    if problem := compiler.check_compile(arguments):
-        raise UsageError(f"%%dynamo: torch.compile does not take these arguments: {problem}")
-    return arguments
-
-
-def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:
-    from dynamo_nb.capture import compiler
-
-    known = compiler.backends()
-    if name in known:
-        return name
-    if name not in namespace:
-        hint = close_matches(name, known)
-        raise UsageError(
-            f"%%dynamo: no backend {name!r}, and no name {name!r} in the notebook.{hint} "
-            f"Backends: {', '.join(known)}."
-        )
-    value: Callable[..., Any] = namespace[name]
-    if not callable(value):
-        raise UsageError(
-            f"%%dynamo: `{name}` is no backend: it holds {_article(type(value).__name__)}, which "
-            f"cannot be called. A backend takes a GraphModule and example inputs."
-        )
-    return value
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
-
-
-def _check_device(options: Options) -> None:
-    from dynamo_nb.capture import compiler
-
-    if options.device and (problem := compiler.device_named(options.device)):
-        raise UsageError(f"%%dynamo: no device {options.device!r}: {problem}")
-
-
-def _settings(options: Options) -> dict[tuple[str, str], Any]:
-    """Return `--config` as `(prefix, name) → value`, checked against what torch has."""
-    from dynamo_nb.capture import compiler
-
-    if not options.config:
-        return {}
-    names = compiler.config_names()
-    return {_setting(name, value, names): value for name, value in options.config.items()}
-
-
-def _setting(name: str, value: Any, names: dict[str, list[str]]) -> tuple[str, str]:
-    from dynamo_nb.capture import compiler
-
-    prefix, _, rest = name.partition(".")
-    places = [(prefix, rest)] if prefix in names and rest else [(key, name) for key in names]
-    place = next(((key, rest) for key, rest in places if rest in names[key]), None)
-    if place is None:
-        wanted = rest if prefix in names and rest else name
-        every = [setting for key, _ in places for setting in names[key]]
-        hint = close_matches(wanted, every) or " See torch._dynamo.config, torch._inductor.config."
-        raise UsageError(f"%%dynamo: torch has no setting {name!r}.{hint}")
-    now = compiler.setting(*place)
-    if isinstance(now, (bool, int, float, str)) and not _fits(value, now):
-        raise UsageError(
-            f"%%dynamo: {name} is {_article(type(now).__name__)} (now {now!r}), not {value!r}."
-        )
-    return place
-
-
-def _fits(value: Any, now: Any) -> bool:
-    if value is None or type(value) is type(now):
-        return True
-    return type(now) is float and type(value) is int
+    def _note(self, hook: str, panel: str, exc: BaseException) -> None:
+        message = "".join(traceback.format_exception_only(exc)).strip()
+        self.run.notes.append(Note(hook=hook, panel=panel, message=message))
 
 
 def error_of(exc: BaseException | None, file: str) -> CellError | None:
     """Return the exception that ended a cell, with the innermost line of the cell it came from."""
     if exc is None:
         return None
-    line = exc.lineno if isinstance(exc, SyntaxError) else None
-    for frame in traceback.walk_tb(exc.__traceback__):
-        if frame[0].f_code.co_filename == file:
-            line = frame[1]
+    line = exc.lineno if isinstance(exc, SyntaxError) and exc.filename == file else None
+    for frame, lineno in traceback.walk_tb(exc.__traceback__):
+        if frame.f_code.co_filename == file:
+            line = lineno
     return CellError(type=type(exc).__name__, message=str(exc), line=line)
