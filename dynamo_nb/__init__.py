@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dynamo_nb.record.types import CellRecord
-    from dynamo_nb.script import ScriptCapture
+    from dynamo_nb.runner.script import ScriptCapture
 
 __all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension"]
 
@@ -37,7 +37,7 @@ def capture(name: str = "") -> ScriptCapture:
     `with dynamo_nb.capture() as capture: ...`, then `capture.record`. Nothing is compiled that the
     block does not compile itself.
     """
-    from dynamo_nb.script import ScriptCapture
+    from dynamo_nb.runner.script import ScriptCapture
     from dynamo_nb.session import current
 
     return ScriptCapture(name, current())

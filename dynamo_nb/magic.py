@@ -8,24 +8,27 @@ is left, and two events begin and end the watching: so line numbers, the last va
 from __future__ import annotations
 
 import ast
-import sys
+from collections.abc import Callable
 from typing import Any
 
-from IPython.core.inputtransformer2 import leading_empty_lines, leading_indent
+from IPython.core.inputtransformer2 import cell_magic, leading_empty_lines, leading_indent
 
-from dynamo_nb.options import Options, UsageError, help_text, parse
+from dynamo_nb.options import UsageError, help_text, parse
 from dynamo_nb.record.run import SourceCell
-from dynamo_nb.runner.execution import Execution, error_of
-from dynamo_nb.session import Report, Session, current, problems
+from dynamo_nb.runner.commands import Commands
+from dynamo_nb.runner.execution import Execution
+from dynamo_nb.runner.report import Reporter
+from dynamo_nb.session import Session, current
 
 __all__ = ["Extension"]
 
 NAME = "dynamo"
 MAGIC = f"%%{NAME}"
+NOT_FIRST = f"{MAGIC} must be the first line of its cell; other cell magics go below it."
 
 
 class CellFailedError(Exception):
-    """Stands for an exception that was shown already, so that the caller still stops."""
+    """Stands for an exception that was shown already, so that whoever called still stops."""
 
     def _render_traceback_(self) -> list[str]:
         return []
@@ -33,15 +36,20 @@ class CellFailedError(Exception):
 
 def magic_line(lines: list[str]) -> str | None:
     """Return what follows `%%dynamo` on the first line, or None if it is not there."""
-    words = lines[0].split(None, 1) if lines else []
-    if not words or words[0] != MAGIC:
-        return None
-    return words[1].rstrip("\n") if len(words) > 1 else ""
+    first, _, rest = lines[0].partition(" ") if lines else ("", "", "")
+    return rest.rstrip("\n") if first.rstrip("\n") == MAGIC else None
 
 
-def blank_magic_line(lines: list[str]) -> list[str]:
-    """Replace the `%%dynamo` line by an empty one, which keeps every line number."""
-    return lines if magic_line(lines) is None else ["\n", *lines[1:]]
+def without_magic_line(lines: list[str]) -> list[str]:
+    """Replace the `%%dynamo` line by an empty one, which keeps every line number.
+
+    A cell magic that stands below it is now the first one, and IPython is told to run it.
+    """
+    rest = lines[1:]
+    start = next((i for i, line in enumerate(rest) if line.strip()), len(rest))
+    if start < len(rest) and rest[start].startswith("%%"):
+        rest = [*rest[:start], *cell_magic(rest[start:])]
+    return ["\n", *rest]
 
 
 def cell_source(raw: str) -> str:
@@ -49,194 +57,140 @@ def cell_source(raw: str) -> str:
     return "".join(leading_indent(leading_empty_lines(raw.splitlines(keepends=True))))
 
 
+class Running:
+    """A cell under way; cells that it runs through `run_cell` lie on top of it."""
+
+    def __init__(self, info: Any) -> None:
+        self.info = info
+        self.execution: Execution | None = None
+        self.refused: UsageError | None = None
+
+    def ended_by(self, info: Any) -> bool:
+        """Say whether `info` is this cell's: IPython makes a new one when it is interrupted."""
+        return info is None or info is self.info or info.raw_cell == self.info.raw_cell
+
+
 class Extension:
     """All that `%load_ext` adds to a shell, and takes away again."""
 
     def __init__(self, shell: Any, session: Session | None = None) -> None:
-        self.shell = shell
-        self.session = session or current()
-        self._execution: Execution | None = None
-        self._info: Any = None
-        self._usage_error: UsageError | None = None
-        self._nested: list[Any] = []
-
-    # --- loading ---------------------------------------------------------------------------------
+        self._shell = shell
+        self._session = session or current()
+        self._reporter = Reporter(shell, self._session)
+        self._commands = Commands(self._session, self._reporter)
+        self._running: list[Running] = []
+        self._unclaimed = False
+        self._events: dict[str, Callable[..., None]] = {
+            "pre_execute": self._claim,
+            "pre_run_cell": self._before_cell,
+            "post_run_cell": self._after_cell,
+        }
+        self._magics: list[tuple[str, str, Callable[..., None]]] = [
+            ("cell", NAME, self.cell_magic),
+            ("line", NAME, self.line_magic),
+            ("line", f"%{NAME}", self._not_first),
+        ]
+        self._replaced: list[tuple[str, str, Any]] = []
 
     def install(self) -> None:
         """Add the transformers, events and magics to the shell."""
-        self.shell.input_transformers_cleanup.append(blank_magic_line)
-        self.shell.ast_transformers.append(self)
-        self.shell.events.register("pre_run_cell", self._before_cell)
-        self.shell.events.register("post_run_cell", self._after_cell)
-        for kind, magic in (("cell", self.cell_magic), ("line", self.line_magic)):
-            self.shell.register_magic_function(magic, kind, NAME)
+        self._shell.input_transformers_cleanup.append(self._blank_magic_line)
+        self._shell.ast_transformers.append(self)
+        for event, callback in self._events.items():
+            self._shell.events.register(event, callback)
+        for kind, name, magic in self._magics:
+            self._replaced.append((kind, name, self._known_magics(kind).get(name)))
+            self._shell.register_magic_function(magic, kind, name)
 
     def uninstall(self) -> None:
         """Leave the shell as it was before `install`."""
-        self.shell.input_transformers_cleanup.remove(blank_magic_line)
-        self.shell.ast_transformers.remove(self)
-        self.shell.events.unregister("pre_run_cell", self._before_cell)
-        self.shell.events.unregister("post_run_cell", self._after_cell)
-        for kind in ("cell", "line"):
-            self.shell.magics_manager.magics[kind].pop(NAME, None)
+        self._shell.input_transformers_cleanup.remove(self._blank_magic_line)
+        self._shell.ast_transformers.remove(self)
+        for event, callback in self._events.items():
+            self._shell.events.unregister(event, callback)
+        for kind, name, before in self._replaced:
+            del self._known_magics(kind)[name]
+            if before is not None:
+                self._known_magics(kind)[name] = before
 
-    # --- a cell's way through --------------------------------------------------------------------
+    def _known_magics(self, kind: str) -> dict[str, Any]:
+        return self._shell.magics_manager.magics[kind]
+
+    # A cell's way through, in the order in which IPython calls these.
+
+    def _blank_magic_line(self, lines: list[str]) -> list[str]:
+        if magic_line(lines) is None:
+            return lines
+        self._unclaimed = bool(self._running)
+        return without_magic_line(lines)
+
+    def _claim(self) -> None:
+        self._unclaimed = False
 
     def _before_cell(self, info: Any) -> None:
-        if self._info is not None:
-            self._nested.append(info)
-            return
-        self._info = info
+        running = Running(info)
+        self._running.append(running)
         cell = self._source_cell(info)
-        self.session.remember(cell)
+        self._session.remember(cell)
         line = magic_line(cell.source.splitlines(keepends=True))
-        if line is None:
-            return
+        if line is None or self._watching() is not None:
+            return  # a plain cell, or one that a `%%dynamo` cell runs and watches
         try:
-            self._execution = Execution(cell, parse(line), self.shell)
+            running.execution = Execution(cell, parse(line), self._shell)
         except UsageError as error:
-            self._usage_error = error
+            running.refused = error
+
+    def visit(self, tree: ast.AST) -> ast.AST:
+        """Rewrite a cell's AST. IPython calls this for each cell, and `%time` for its statement."""
+        if self._unclaimed:
+            self._unclaimed = False
+            raise UsageError(NOT_FIRST)
+        running = self._running[-1] if self._running else None
+        if running is None or not isinstance(tree, ast.Module):
+            return tree
+        if running.refused is not None:
+            raise running.refused
+        if running.execution is not None and not running.execution.started:
+            return running.execution.start(tree)
+        watching = self._watching()
+        if watching is not None and (running.execution is watching or watching.wraps):
+            return watching.rewrite_nested(tree)
+        return tree
+
+    def _after_cell(self, result: Any) -> None:
+        info = getattr(result, "info", None)
+        if not self._running or not self._running[-1].ended_by(info):
+            return  # an empty cell: IPython ends it without having begun it
+        running = self._running.pop()
+        if running.execution is None:
+            return
+        error = result.error_before_exec or result.error_in_exec if result else KeyboardInterrupt()
+        running.execution.finish(error)
+        if not isinstance(error, UsageError):
+            self._reporter.report(running.execution)
+
+    def _watching(self) -> Execution | None:
+        return next((r.execution for r in self._running if r.execution is not None), None)
 
     def _source_cell(self, info: Any) -> SourceCell:
         counted = info.store_history and not info.silent
-        number = self.shell.execution_count - (1 if counted else 0)
-        file = self.shell.compile.get_code_name(info.raw_cell, info.transformed_cell, number)
+        number = self._shell.execution_count - (1 if counted else 0)
+        file = self._shell.compile.get_code_name(info.raw_cell, info.transformed_cell, number)
         return SourceCell(file=file, source=cell_source(info.raw_cell), number=number)
 
-    def visit(self, tree: ast.AST) -> ast.AST:
-        """Rewrite a cell's AST. IPython calls this once per cell, `%time` for its statement."""
-        if self._usage_error is not None:
-            raise self._usage_error
-        execution = self._execution
-        if execution is None or self._nested or not isinstance(tree, ast.Module):
-            return tree
-        if execution.started:
-            return execution.rewrite_nested(tree)
-        return execution.start(tree)
-
-    def _after_cell(self, result: Any) -> None:
-        if not self._ends_this_cell(result):
-            return
-        execution, self._execution = self._execution, None
-        self._info = self._usage_error = None
-        self._nested.clear()
-        if execution is None:
-            return
-        execution.finish()
-        error = _error(result)
-        if isinstance(error, UsageError):
-            return
-        execution.run.error = error_of(error, execution.run.cell.file)
-        self._report(execution)
-
-    def _ends_this_cell(self, result: Any) -> bool:
-        """Tell the end of the cell from that of one that it ran itself, through `run_cell`."""
-        info = getattr(result, "info", None)
-        if self._info is None or info is self._info:
-            return self._info is not None
-        begun = (self._info, *self._nested)
-        if info is not None and not any(_same(info, known) for known in begun):
-            return False  # an empty cell: it ends without having begun
-        if not self._nested:
-            return True
-        self._nested.pop()
-        return False
-
-    # --- the report ------------------------------------------------------------------------------
-
-    def _report(self, execution: Execution) -> None:
-        try:
-            if execution.options.fresh:
-                self.session.forget_compiles()
-            report = Report(self.session.build(execution.events, execution.run))
-        except Exception as exc:
-            self._say(problems(exc, "building the report"))
-            return
-        self._show(report, execution.options)
-        if execution.options.save:
-            self._save(report, execution.options.save)
-
-    def _show(self, report: Report, options: Options) -> None:
-        try:
-            self._publish(report.bundle(options.view))
-        except Exception as exc:
-            self._say(problems(exc, "showing the report"))
-
-    def _save(self, report: Report, path: str) -> None:
-        try:
-            report.save(path)
-        except Exception as exc:
-            self._say(problems(exc, f"saving the report to {path}"))
-
-    def _say(self, text: str) -> None:
-        self._publish({"text/plain": text})
-
-    def _publish(self, bundle: dict[str, str]) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self.shell.display_pub.publish(bundle)
-
-    # --- the magics ------------------------------------------------------------------------------
+    # The magics themselves.
 
     def cell_magic(self, line: str, cell: str) -> None:
-        """Run a cell whose magic was called directly; usually the transformers do it all."""
-        result = self.shell.run_cell(f"{MAGIC} {line}\n{cell}")
+        """Run a cell for a caller of the magic; a cell typed by hand does not come here."""
+        result = self._shell.run_cell(f"{MAGIC} {line}\n{cell}")
         if not result.success:
-            raise CellFailedError from _error(result)
+            raise CellFailedError from result.error_before_exec or result.error_in_exec
 
     def line_magic(self, line: str) -> None:
-        """Show the last report again; or `save FILE`, `load FILE`, `reset`."""
-        verb, _, rest = line.strip().partition(" ")
-        acts = {"": self._again, "save": self._save_last, "load": self._load, "reset": self._reset}
-        if verb not in acts:
-            raise UsageError(f"%dynamo: no command {verb!r}. There are: save, load, reset.")
-        acts[verb](rest.strip())
+        """Show the last report again, or do what the command says."""
+        self._commands(line)
+
+    def _not_first(self, _: str) -> None:
+        raise UsageError(NOT_FIRST)
 
     cell_magic.__doc__ = line_magic.__doc__ = help_text()
-
-    def _again(self, _: str) -> None:
-        self._show(self._last(), Options())
-
-    def _save_last(self, path: str) -> None:
-        if not path:
-            raise UsageError("%dynamo save: to which file? %dynamo save FILE")
-        try:
-            self._last().save(path)
-        except (OSError, ValueError) as exc:
-            raise UsageError(f"%dynamo save: {exc}") from exc
-
-    def _load(self, path: str) -> None:
-        from dynamo_nb.record.io import load
-
-        if not path:
-            raise UsageError("%dynamo load: which file? %dynamo load FILE")
-        try:
-            record = load(path)
-        except (OSError, ValueError) as exc:
-            raise UsageError(f"%dynamo load: {exc}") from exc
-        self.session.records.append(record)
-        self._show(Report(record), Options())
-
-    def _reset(self, _: str) -> None:
-        if "torch" in sys.modules:
-            from dynamo_nb.capture import compiler
-
-            compiler.reset()
-        self.session.reset()
-
-    def _last(self) -> Report:
-        record = self.session.last()
-        if record is None:
-            raise UsageError("%dynamo: there is no report yet. Put %%dynamo on top of a cell.")
-        return Report(record)
-
-
-def _same(info: Any, other: Any) -> bool:
-    """Say whether two infos are of one cell: IPython makes a second one when it is interrupted."""
-    return info is other or info.raw_cell == other.raw_cell
-
-
-def _error(result: Any) -> BaseException | None:
-    if result is None:
-        return KeyboardInterrupt()
-    return result.error_before_exec or result.error_in_exec  # type: ignore[no-any-return]

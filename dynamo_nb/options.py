@@ -19,6 +19,7 @@ __all__ = [
     "close_matches",
     "help_text",
     "parse",
+    "words",
 ]
 
 COMPILE_MODES = ("auto", "as-is", "calls", "cell")
@@ -182,7 +183,8 @@ def _flags(parser: argparse.ArgumentParser) -> list[str]:
     return [flag for action in parser._actions for flag in action.option_strings]
 
 
-def _words(line: str) -> list[str]:
+def words(line: str) -> list[str]:
+    """Split a magic's line as a shell does; a `#` begins a comment."""
     try:
         return shlex.split(line, comments=True)
     except ValueError as exc:
@@ -192,8 +194,8 @@ def _words(line: str) -> list[str]:
 def parse(line: str) -> Options:
     """Read the text after `%%dynamo`; raise a `UsageError` that says what is wrong with it."""
     parser = argument_parser()
-    words = _words(line)
-    known, unknown = parser.parse_known_args(words)
+    written = words(line)
+    known, unknown = parser.parse_known_args(written)
     if unknown:
         flags = _flags(parser)
         hint = close_matches(unknown[0], flags) or f" There are: {' '.join(flags)}."
@@ -215,5 +217,5 @@ def parse(line: str) -> Options:
         save=known.save,
         view=known.view,
         name=known.name,
-        given=tuple(dict.fromkeys(w.partition("=")[0] for w in words if w.startswith("--"))),
+        given=tuple(dict.fromkeys(w.partition("=")[0] for w in written if w.startswith("--"))),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from dynamo_nb.events import Event
 from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellRecord, Compile, Note
 
-__all__ = ["Report", "Session", "current", "problems"]
+__all__ = ["Session", "current"]
 
 #: File names under which IPython's shells keep cells in `linecache`.
 CELL_FILE = re.compile(r"<ipython-input-(\d+)-|[/\\]ipykernel_\d+[/\\]")
@@ -96,35 +95,6 @@ def _from_linecache(file: str) -> SourceCell | None:
     return SourceCell(file=file, source="".join(lines), number=number)
 
 
-class Report:
-    """A record as it is shown and written."""
-
-    def __init__(self, record: CellRecord) -> None:
-        self.record = record
-
-    def bundle(self, view: str = "auto") -> dict[str, str]:
-        """Return the report by MIME type."""
-        from dynamo_nb.views.text import to_text
-
-        bundle = {"text/plain": to_text(self.record)}
-        if view != "text":
-            from dynamo_nb.views.html import to_html
-
-            bundle["text/html"] = to_html(self.record)
-        return bundle
-
-    def save(self, path: str) -> None:
-        """Write it: a page where the name ends in `.html`, else the record."""
-        if Path(path).suffix.lower() in (".html", ".htm"):
-            from dynamo_nb.views.html import to_page
-
-            Path(path).write_text(to_page(self.record), encoding="utf-8")
-            return
-        from dynamo_nb.record.io import save
-
-        save(self.record, path)
-
-
 _session: list[Session] = []
 
 
@@ -133,9 +103,3 @@ def current() -> Session:
     if not _session:
         _session.append(Session())
     return _session[0]
-
-
-def problems(exc: BaseException, while_: str) -> str:
-    """Return the note that stands in the report's place when it can't be made."""
-    message = "".join(traceback.format_exception_only(exc)).strip()
-    return f"dynamo_nb: {while_} failed: {message}"

@@ -24,7 +24,7 @@ def state(ip):
         list(ip.ast_transformers),
         {name: list(callbacks) for name, callbacks in ip.events.callbacks.items()},
         {kind: sorted(magics) for kind, magics in ip.magics_manager.magics.items()},
-        sorted(vars(ip)),
+        hasattr(ip, "_dynamo_nb_extension"),
     )
 
 
@@ -39,7 +39,8 @@ def test_loading_imports_no_torch_and_unloading_restores_everything(plain_shell)
     plain_shell.run("%reload_ext dynamo_nb")
     loaded = state(plain_shell.ip)
     plain_shell.run("%reload_ext dynamo_nb")
-    assert [len(part) for part in state(plain_shell.ip)] == [len(part) for part in loaded]
+    assert state(plain_shell.ip)[3:] == loaded[3:]
+    assert [len(part) for part in state(plain_shell.ip)[:2]] == [len(part) for part in loaded[:2]]
     plain_shell.run("%unload_ext dynamo_nb")
     assert state(plain_shell.ip) == before
 
@@ -473,7 +474,8 @@ def test_save_and_load(shell, tmp_path):
     record = shell.record
     assert record.name == "mine"
     shell.run(f"%dynamo save {tmp_path}/again.json.gz")
-    shell.run(f"%dynamo save {tmp_path}/page.html")
+    ran = shell.run(f"%dynamo save {tmp_path}/page.html")
+    assert ran.result.success, ran.error
     assert "<html" in (tmp_path / "page.html").read_text()
     shell.run("%dynamo reset")
     for name in ("r.json", "again.json.gz"):
@@ -493,8 +495,15 @@ def test_the_last_report_again(shell):
 
 @pytest.mark.parametrize(
     ("line", "word"),
-    [("", "no report"), ("save x.json", "no report"), ("save", "FILE"), ("load", "FILE")]
-    + [("load nowhere.json", "nowhere.json"), ("sav", "save"), ("reset now", "nothing")],
+    [
+        ("", "no report"),
+        ("save x.json", "no report"),
+        ("save", "FILE"),
+        ("load", "FILE"),
+        ("load nowhere.json", "nowhere.json"),
+        ("sav", "save"),
+        ("reset now", "nothing"),
+    ],
 )
 def test_line_magic_errors(shell, line, word):
     ran = shell.run(f"%dynamo {line}")

@@ -17,10 +17,10 @@ from dynamo_nb.record.types import Versions
 
 __all__ = [
     "backends",
-    "check_compile",
+    "compile_problem",
     "compiled",
     "config_names",
-    "device_named",
+    "device_problem",
     "is_compiled",
     "is_module",
     "is_tensor",
@@ -57,11 +57,16 @@ def versions() -> Versions:
 
 
 def compiled(target: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
-    """Return `torch.compile(target, **arguments)`."""
-    return torch.compile(target, **arguments)  # type: ignore[no-any-return]
+    """Return `torch.compile(target, **arguments)`, and leave no mark on a module."""
+    before = set(getattr(target, "__dict__", ()))
+    result: Callable[..., Any] = torch.compile(target, **arguments)
+    if isinstance(target, torch.nn.Module):
+        for name in set(target.__dict__) - before:
+            del target.__dict__[name]
+    return result
 
 
-def check_compile(arguments: dict[str, Any]) -> str:
+def compile_problem(arguments: dict[str, Any]) -> str:
     """Return what torch.compile has against these arguments, or nothing."""
     try:
         torch.compile(lambda: None, **arguments)
@@ -72,7 +77,7 @@ def check_compile(arguments: dict[str, Any]) -> str:
 
 def backends() -> list[str]:
     """Return the names of all backends, the debug and experimental ones included."""
-    return torch.compiler.list_backends(None)  # type: ignore[arg-type, no-any-return]
+    return torch.compiler.list_backends(None)
 
 
 def modes() -> list[str]:
@@ -105,7 +110,7 @@ def reset() -> None:
     torch.compiler.reset()
 
 
-def device_named(name: str) -> str:
+def device_problem(name: str) -> str:
     """Return what is wrong with the device `name`, or nothing."""
     try:
         device = torch.device(name)

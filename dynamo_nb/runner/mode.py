@@ -108,7 +108,7 @@ def _calls(tree: ast.Module, names: Names) -> str:
 
 
 def _may_be_made_here(callee: ast.expr, names: Names) -> bool:
-    """Say whether `net(x)`, `nets[0](x)`, `make(1)(x)` call what the cell made: it may be a module."""
+    """Say whether the callee of `net(x)`, `nets[0](x)`, `make(1)(x)` is the cell's own product."""
     direct = isinstance(callee, (ast.Name, ast.Call, ast.Subscript))
     return direct and _root(callee) in names.stored
 

@@ -1,0 +1,117 @@
+"""What the magic's options mean to torch, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dynamo_nb.options import Options, UsageError, close_matches
+
+__all__ = ["Arguments", "checked"]
+
+
+class Arguments(NamedTuple):
+    """Options that torch has agreed to: torch.compile's arguments, and settings by place."""
+
+    compile: dict[str, Any]
+    settings: dict[tuple[str, str], Any]
+
+
+def checked(options: Options, namespace: dict[str, Any]) -> Arguments:
+    """Return what the options ask of torch; raise a `UsageError` for what it does not have."""
+    _check_file(options)
+    _check_device(options)
+    return Arguments(_compile_arguments(options, namespace), _settings(options))
+
+
+def _check_file(options: Options) -> None:
+    if options.save and not Path(options.save).expanduser().parent.is_dir():
+        raise UsageError(f"%%dynamo: no folder {str(Path(options.save).parent)!r} to save to.")
+
+
+def _check_device(options: Options) -> None:
+    from dynamo_nb.capture import compiler
+
+    if options.device and (problem := compiler.device_problem(options.device)):
+        raise UsageError(f"%%dynamo: no device {options.device!r}: {problem}")
+
+
+def _compile_arguments(options: Options, namespace: dict[str, Any]) -> dict[str, Any]:
+    from dynamo_nb.capture import compiler
+
+    if options.mode is not None and options.mode not in compiler.modes():
+        known = ", ".join(compiler.modes())
+        raise UsageError(f"%%dynamo: no mode {options.mode!r}. There are: {known}.")
+    arguments: dict[str, Any] = {
+        "fullgraph": options.fullgraph,
+        "dynamic": options.dynamic,
+        "mode": options.mode,
+        "options": options.options or None,
+    }
+    if options.backend is not None:
+        arguments["backend"] = _backend(options.backend, namespace)
+    if problem := compiler.compile_problem(arguments):
+        raise UsageError(f"%%dynamo: torch.compile does not take these arguments: {problem}")
+    return arguments
+
+
+def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:
+    from dynamo_nb.capture import compiler
+
+    known = compiler.backends()
+    if name in known:
+        return name
+    if name not in namespace:
+        hint = close_matches(name, known)
+        raise UsageError(
+            f"%%dynamo: no backend {name!r}, and no name {name!r} in the notebook.{hint} "
+            f"Backends: {', '.join(known)}."
+        )
+    value: Callable[..., Any] = namespace[name]
+    if not callable(value):
+        raise UsageError(
+            f"%%dynamo: `{name}` is no backend: it holds {_a(type(value).__name__)}, which cannot "
+            "be called. A backend takes a GraphModule and example inputs."
+        )
+    return value
+
+
+def _settings(options: Options) -> dict[tuple[str, str], Any]:
+    """Return `--config` as `(prefix, name) → value`."""
+    from dynamo_nb.capture import compiler
+
+    if not options.config:
+        return {}
+    names = compiler.config_names()
+    return {_setting(name, value, names): value for name, value in options.config.items()}
+
+
+def _setting(name: str, value: Any, names: dict[str, list[str]]) -> tuple[str, str]:
+    from dynamo_nb.capture import compiler
+
+    prefix, _, rest = name.partition(".")
+    prefixed = prefix in names and bool(rest)
+    places = [(prefix, rest)] if prefixed else [(key, name) for key in names]
+    place = next(((key, setting) for key, setting in places if setting in names[key]), None)
+    if place is None:
+        every = [setting for key, _ in places for setting in names[key]]
+        hint = close_matches(rest if prefixed else name, every)
+        hint = hint or " See torch._dynamo.config and torch._inductor.config."
+        raise UsageError(f"%%dynamo: torch has no setting {name!r}.{hint}")
+    now = compiler.setting(*place)
+    if not _fits(value, now):
+        kind = _a(type(now).__name__)
+        raise UsageError(f"%%dynamo: {name} is {kind} (now {now!r}), which {value!r} is not.")
+    return place
+
+
+def _fits(value: Any, now: Any) -> bool:
+    """Say whether a value may stand where `now` stands; torch itself takes anything."""
+    if value is None or not isinstance(now, (bool, int, float, str)):
+        return True
+    return type(value) is type(now) or (type(now) is float and type(value) is int)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"

@@ -1,0 +1,72 @@
+"""What `%dynamo` does: show the last report again, save it, load one, start over."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from dynamo_nb.options import UsageError, words
+from dynamo_nb.record.types import CellRecord
+from dynamo_nb.runner.report import Reporter, write
+from dynamo_nb.session import Session
+
+__all__ = ["Commands"]
+
+
+class Commands:
+    """The line magic's commands, in a table: a name, what it is followed by, what it does."""
+
+    def __init__(self, session: Session, reporter: Reporter) -> None:
+        self._session = session
+        self._reporter = reporter
+        self._table: dict[str, tuple[str, Callable[..., None]]] = {
+            "": ("", self._show),
+            "save": ("FILE", self._save),
+            "load": ("FILE", self._load),
+            "reset": ("", self._reset),
+        }
+
+    def __call__(self, line: str) -> None:
+        """Carry out one `%dynamo` line."""
+        verb, *rest = words(line) or [""]
+        if verb not in self._table:
+            there_are = ", ".join(filter(None, self._table))
+            raise UsageError(f"%dynamo: no command {verb!r}. There are: {there_are}.")
+        operand, act = self._table[verb]
+        if len(rest) != bool(operand):
+            usage = f"%dynamo {verb} {operand}".strip()
+            raise UsageError(f"%dynamo {verb}: {operand or 'nothing'} is expected: {usage}")
+        act(*rest)
+
+    def _show(self) -> None:
+        self._reporter.show(self._last())
+
+    def _save(self, path: str) -> None:
+        record = self._last()
+        try:
+            write(record, path)
+        except (OSError, ValueError) as exc:
+            raise UsageError(f"%dynamo save: {exc}") from exc
+
+    def _load(self, path: str) -> None:
+        from dynamo_nb.record.io import load
+
+        try:
+            record = load(path)
+        except (OSError, ValueError) as exc:
+            raise UsageError(f"%dynamo load: {exc}") from exc
+        self._session.records.append(record)
+        self._reporter.show(record)
+
+    def _reset(self) -> None:
+        if "torch" in sys.modules:
+            from dynamo_nb.capture import compiler
+
+            compiler.reset()
+        self._session.reset()
+
+    def _last(self) -> CellRecord:
+        record = self._session.last()
+        if record is None:
+            raise UsageError("%dynamo: there is no report yet. Put %%dynamo on top of a cell.")
+        return record

@@ -1,0 +1,85 @@
+"""A finished run becomes a record, and the record is shown and written. None of it may raise."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from dynamo_nb.record.types import CellRecord
+from dynamo_nb.runner.execution import Execution
+from dynamo_nb.session import Session
+
+__all__ = ["Reporter", "bundle", "write"]
+
+PAGE = (".html", ".htm")
+
+
+def bundle(record: CellRecord, view: str = "auto") -> dict[str, str]:
+    """Return the report by MIME type. Without the HTML view there is always the text."""
+    from dynamo_nb.views.text import to_text
+
+    shown = {"text/plain": to_text(record)}
+    if view != "text":
+        from dynamo_nb.views.html import to_html
+
+        shown["text/html"] = to_html(record)
+    return shown
+
+
+def write(record: CellRecord, path: str) -> None:
+    """Write a single-file page where the name ends in `.html`, else the record as JSON."""
+    file = Path(path).expanduser()
+    if file.suffix.lower() in PAGE:
+        from dynamo_nb.views.html import to_page
+
+        file.write_text(to_page(record), encoding="utf-8")
+        return
+    from dynamo_nb.record.io import save
+
+    save(record, file)
+
+
+class Reporter:
+    """Shows reports in a shell's output. What fails is said there instead."""
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        self._shell = shell
+        self._session = session
+
+    def report(self, execution: Execution) -> None:
+        """Build, show and save the report of a run."""
+        options = execution.options
+        if options.fresh:
+            self._session.forget_compiles()
+        try:
+            record = self._session.build(execution.events, execution.run)
+        except Exception as exc:
+            self._say("the report could not be built", exc)
+            return
+        self.show(record, options.view)
+        if options.save:
+            self._save(record, options.save)
+
+    def show(self, record: CellRecord, view: str = "auto") -> None:
+        """Display a record in the current cell's output."""
+        try:
+            self._publish(bundle(record, view))
+        except Exception as exc:
+            self._say("the report could not be shown", exc)
+
+    def _save(self, record: CellRecord, path: str) -> None:
+        try:
+            write(record, path)
+        except Exception as exc:
+            self._say(f"the report could not be saved to {path}", exc)
+
+    def _say(self, what: str, exc: Exception) -> None:
+        why = "".join(traceback.format_exception_only(exc)).strip()
+        self._publish({"text/plain": f"dynamo: {what}: {why}"})
+
+    def _publish(self, shown: dict[str, str]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._shell.display_pub.publish(shown)
