@@ -312,6 +312,7 @@ def dtype_recompile() -> CellRecord:
 
     reason = RecompileReason(
         entry="0/0",
+        name="x.dtype",
         source="L['x']",
         kind="TENSOR_MATCH",
         guard="check_tensor(L['x'], Tensor, torch.float32, size=[3])",
@@ -484,7 +485,7 @@ def failed() -> CellRecord:
                     type="Unsupported",
                     message="Data-dependent branching\\n  Explanation: …",
                     kind="Data-dependent branching",
-                    explanation="Detected data-dependent branching, e.g. `if my_tensor.sum() > 0:`.",
+                    explanation="Data-dependent branching, e.g. `if my_tensor.sum() > 0:`.",
                     hints=["Use `torch.cond` to express dynamic control flow."],
                     frame=frame,
                     user_stack=[frame],
