@@ -12,7 +12,7 @@ from dynamo_nb.events import Event
 from dynamo_nb.record.calls import CallBook
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.errors import RecordError
-from dynamo_nb.record.frames import FrameBook
+from dynamo_nb.record.frames import FrameBook, brief_reason
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.ignored import is_ignored
 from dynamo_nb.record.links import links_of
@@ -31,6 +31,7 @@ from dynamo_nb.record.types import (
     OutputCode,
     RecompileReason,
     ShapeGuard,
+    Specialization,
     StackFrame,
     StageTime,
     Symbol,
@@ -186,7 +187,7 @@ def _compile_start(builder: _Builder, event: Event) -> None:
 
 def _compile_end(builder: _Builder, event: Event) -> None:
     draft = builder.draft(event)
-    draft.status, draft.reason = event.data["status"], event.data["reason"]
+    draft.status, draft.reason = event.data["status"], brief_reason(event.data["reason"])
     error = event.data.get("error")
     if error is not None:
         stack = builder.places.frames(error["user_stack"])
@@ -203,7 +204,7 @@ def _frame(builder: _Builder, event: Event) -> None:
     code = (data["name"], builder.places.label(data["file"]), data["first_line"])
     failed = [d for d in builder.drafts.values() if d.code == code and d.status == "failed"]
     if failed:  # Dynamo suppressed the error: the frame runs eagerly
-        failed[-1].status, failed[-1].reason = "skipped", data["reason"]
+        failed[-1].status, failed[-1].reason = "skipped", brief_reason(data["reason"])
 
 
 def _lookup(builder: _Builder, event: Event) -> None:
@@ -358,6 +359,23 @@ def _shape_guard(builder: _Builder, event: Event) -> None:
     builder.pending_stacks.append(resolve)
 
 
+def _specialization(builder: _Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+
+    def resolve() -> None:
+        draft.specializations.append(
+            Specialization(
+                symbol=data["symbol"],
+                sources=[str(source) for source in data["sources"]],
+                value=data["value"],
+                reason=data["reason"],
+                frame=innermost(_interned_frames(builder, data.get("user_stack"))),
+            )
+        )
+
+    builder.pending_stacks.append(resolve)
+
+
 def _interned_frames(builder: _Builder, stack: Any) -> list[StackFrame]:
     """Read a stack of the trace, in which files are numbers of torch's table of strings."""
     places = [
@@ -397,6 +415,7 @@ _PARSERS: dict[str, Callable[[_Builder, Event], None]] = {
     "chromium_event": _chromium,
     "create_symbol": _symbol,
     "guard_added_fast": _shape_guard,
+    "symbolic_shape_specialization": _specialization,
     "str": _string,
     **{
         f"artifact:{cache}_cache_{outcome}": _cache

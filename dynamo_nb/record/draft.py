@@ -18,6 +18,7 @@ from dynamo_nb.record.types import (
     OutputCode,
     RecompileReason,
     ShapeGuard,
+    Specialization,
     StackFrame,
     StageTime,
     Symbol,
@@ -64,6 +65,7 @@ class Draft:
     cache: dict[str, int] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     shape_guard_stacks: dict[str, list[StackFrame]] = field(default_factory=dict)
+    specializations: list[Specialization] = field(default_factory=list)
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
 
     @property
@@ -81,7 +83,8 @@ class Draft:
         names = (
             "compile_id generation name file first_line resume_of status reason error call_line "
             "user_stack cell seen guards guard_tree shape_guards symbols graph_breaks "
-            "recompile_reasons graphs kernels output_code bytecode stages cache metrics"
+            "recompile_reasons graphs kernels output_code bytecode stages cache metrics "
+            "specializations"
         ).split()
         fields = {name: getattr(self, name) for name in names}
         return Compile(**fields, attempts=attempts, alias=alias)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dynamo_nb.record.places import Places
 from dynamo_nb.record.types import Frame
 
-__all__ = ["FrameBook"]
+__all__ = ["FrameBook", "brief_reason"]
 
 
 class _Key(NamedTuple):
@@ -37,7 +37,7 @@ class FrameBook:
             self._places.label(data["file"]),
             data["first_line"],
             data["outcome"],
-            _first_sentence(data["reason"]),
+            brief_reason(data["reason"]),
             data["compile_id"],
             call_line,
         )
@@ -58,6 +58,8 @@ class FrameBook:
         return [Frame(**key._asdict(), count=count) for key, count in self._counts.items()]
 
 
-def _first_sentence(reason: str) -> str:
-    """Return a reason without the lines that name the frame again."""
-    return reason.split("\n", 1)[0].strip()
+def brief_reason(reason: str) -> str:
+    """Return why a frame was skipped, without what every such reason of torch's says."""
+    first = reason.split("\n", 1)[0].strip()
+    first = first.removeprefix("Dynamo decided to skip the frame while tracing: ")
+    return first.split(" `torch.compile` will skip the frame", 1)[0]

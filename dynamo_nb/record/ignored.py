@@ -44,6 +44,7 @@ _NAMES = frozenset(
         "artifact:dynamo_graph_break_reason",
         "artifact:recompile_reasons",
         "artifact:dynamo_error",
+        "artifact:dynamo_side_effects",
         "artifact:torch_version",
         "artifact:inductor_provenance_tracking_node_mappings",
         "artifact:inductor_provenance_tracking_kernel_stack_traces",

@@ -39,6 +39,7 @@ __all__ = [
     "RecompileReason",
     "Ref",
     "ShapeGuard",
+    "Specialization",
     "StackFrame",
     "StageTime",
     "Symbol",
@@ -200,6 +201,16 @@ class Symbol(_Data, frozen=True):
     frame: StackFrame | None = None
 
 
+class Specialization(_Data, frozen=True):
+    """A symbolic size or scalar that became a constant, and the user line that made it so."""
+
+    symbol: str
+    sources: list[str] = []
+    value: str = ""
+    reason: str = ""
+    frame: StackFrame | None = None
+
+
 class GraphBreak(_Data, frozen=True):
     """One place where Dynamo had to end a graph.
 
@@ -345,6 +356,7 @@ class Compile(_Data, frozen=True):
     cache: dict[str, int] = {}
     metrics: dict[str, Any] = {}
     alias: str = ""
+    specializations: list[Specialization] = []
 
     @property
     def key(self) -> str:

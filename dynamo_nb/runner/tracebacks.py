@@ -1,0 +1,40 @@
+"""Tracebacks as they are without the magic: the capture's own frames are taken out."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+__all__ = ["without_own_frames"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def without_own_frames(error: BaseException | None) -> None:
+    """Unlink this package's frames from an exception's traceback, and from those it came from."""
+    seen: set[int] = set()
+    pending = [error]
+    while pending:
+        exception = pending.pop()
+        if exception is None or id(exception) in seen:
+            continue
+        seen.add(id(exception))
+        exception.__traceback__ = _filtered(exception.__traceback__)
+        pending += [exception.__cause__, exception.__context__]
+
+
+def _filtered(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and _is_own(trace):
+        trace = trace.tb_next
+    kept = trace
+    while kept is not None:
+        following = kept.tb_next
+        while following is not None and _is_own(following):
+            following = following.tb_next
+        kept.tb_next = following
+        kept = following
+    return trace
+
+
+def _is_own(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)
