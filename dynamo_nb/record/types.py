@@ -515,6 +515,18 @@ class CellRecord(_Data, frozen=True):
 
         return summary(self)
 
+    def to_dot(self, compile_id: str, stage: str = "dynamo") -> Any:
+        """Return one graph as a `graphviz.Digraph`, nodes within their modules.
+
+        Raises
+        ------
+        ValueError
+            When there is no such compile or stage; the message lists those that exist.
+        """
+        from dynamo_nb.views.dot import to_dot
+
+        return to_dot(self, compile_id, stage)
+
     def to_json(self) -> bytes:
         """Return the record as JSON; `from_json` gives an equal one back."""
         from dynamo_nb.record.io import to_json
