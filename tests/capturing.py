@@ -1,4 +1,4 @@
-"""Run source text as a cell under the capture, without IPython: for tests of capture and builder."""
+"""Run source text as a cell under the capture, without IPython."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ class Captured:
     """What one run gave: its record, its namespace, the exception it raised."""
 
     def __init__(
-        self, source: str, *, namespace: dict[str, Any] | None = None, fresh: bool = True, **run: Any
+        self,
+        source: str,
+        *,
+        namespace: dict[str, Any] | None = None,
+        fresh: bool = True,
+        **run: Any,
     ) -> None:
         import torch
 
@@ -38,7 +43,5 @@ class Captured:
             except BaseException as error:
                 self.error = error
         self.events: list[Event] = capture.events
-        self.run = Run(
-            cell=SourceCell(file=FILE, source=source), notes=list(capture.notes), **run
-        )
+        self.run = Run(cell=SourceCell(file=FILE, source=source), notes=list(capture.notes), **run)
         self.record: CellRecord = build_record(capture.events, self.run)

@@ -165,7 +165,13 @@ def test_calls_say_what_was_compiled_and_what_was_hit() -> None:
 
 
 RECOMPILES = {
-    "dtype": ("x * 2", "(torch.ones(3)), (torch.ones(3, dtype=torch.float64))", "x.dtype", "float32", "float64"),
+    "dtype": (
+        "x * 2",
+        "(torch.ones(3)), (torch.ones(3, dtype=torch.float64))",
+        "x.dtype",
+        "float32",
+        "float64",
+    ),
     "size": ("x * 2", "(torch.ones(3)), (torch.ones(4))", "x.size()[0]", "3", "4"),
     "rank": ("x * 2", "(torch.ones(3)), (torch.ones(3, 3))", "x.dim()", "1", "2"),
     "stride": ("x * 2", "(torch.ones(3, 4)), (torch.ones(4, 3).t())", "x.stride()[0]", "4", "1"),

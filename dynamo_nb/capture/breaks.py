@@ -18,9 +18,7 @@ def install_explanations(hooked: Hooked) -> None:
     """Keep the four parts of each message that `exc.format_graph_break_message` puts together."""
     from torch._dynamo import exc
 
-    def after(
-        message: str, gb_type: str, context: str, explanation: str, hints: list[str]
-    ) -> None:
+    def after(message: str, gb_type: str, context: str, explanation: str, hints: list[str]) -> None:
         if len(_PARTS) >= _PARTS_LIMIT:
             _PARTS.clear()
         _PARTS[message] = {

@@ -1,4 +1,4 @@
-"""Compiled objects of the notebook: were they entered, or did the cell go around them?"""
+"""Compiled objects of the notebook, and whether the cell entered them or went around them."""
 
 from __future__ import annotations
 
@@ -141,9 +141,7 @@ def _assignment_lines(tree: ast.Module) -> dict[str, int]:
     return lines
 
 
-def _goes_around(
-    call: ast.Call, name: str, original: Any, namespace: Mapping[str, Any]
-) -> bool:
+def _goes_around(call: ast.Call, name: str, original: Any, namespace: Mapping[str, Any]) -> bool:
     """Tell whether a call runs what was compiled, or a method beside it, uncompiled."""
     function = call.func
     if isinstance(function, ast.Name):

@@ -50,7 +50,7 @@ def versions() -> Versions:
 
     return Versions(
         dynamo_nb=installed("dynamo_nb"),
-        torch=torch.__version__,
+        torch=str(torch.__version__),  # a subclass of str, which is no plain data
         python=".".join(map(str, sys.version_info[:3])),
         triton=installed("triton"),
     )

@@ -96,7 +96,9 @@ def install_bytecode(hooked: Hooked) -> None:
 
     def on_bytecode(old: CodeType, new: CodeType) -> None:
         with hooked.recorder.apart(hooked.hook):
-            hooked.recorder.emit("bytecode", lambda: {"before": listing(old), "after": listing(new)})
+            hooked.recorder.emit(
+                "bytecode", lambda: {"before": listing(old), "after": listing(new)}
+            )
 
     hooked.undo.callback(register_bytecode_hook(on_bytecode).remove)
 

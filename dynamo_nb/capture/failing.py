@@ -18,7 +18,9 @@ _STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
 _LENGTH_KINDS = ("LENGTH", "LEN")
 
 
-def failing_guards(wrapper: Any, f_locals: dict[str, Any], known: Entry | None) -> list[dict[str, Any]]:
+def failing_guards(
+    wrapper: Any, f_locals: dict[str, Any], known: Entry | None
+) -> list[dict[str, Any]]:
     """Return every failing guard of one entry, in the order of the checks.
 
     Each is `{source, name, kind, guard, was, now}`. `check_verbose` stops at the first failure, so
@@ -122,7 +124,9 @@ class _Check:
 
     def _size_change(self, size: re.Match[str]) -> tuple[str, str, str]:
         known = self._known.values.get(size[1]) if self._known is not None else None
-        then = (known.tensor or {}).get("shape" if size[2] == "size" else "stride") if known else None
+        then = (
+            (known.tensor or {}).get("shape" if size[2] == "size" else "stride") if known else None
+        )
         index = int(size[3])
         was = str(then[index]) if then and index < len(then) else ""
         return "", was, str(self._evaluate(size[0], absent=""))
@@ -135,7 +139,11 @@ class _Check:
             if was[key] == now[key]:
                 continue
             if key in ("shape", "stride") and was[key] and len(was[key]) == len(now[key] or ()):
-                index = next(i for i, pair in enumerate(zip(was[key], now[key])) if pair[0] != pair[1])
+                index = next(
+                    i
+                    for i, pair in enumerate(zip(was[key], now[key], strict=True))
+                    if pair[0] != pair[1]
+                )
                 method = "size" if key == "shape" else "stride"
                 return f"{name}.{method}()[{index}]", str(was[key][index]), str(now[key][index])
             if key == "shape":
@@ -151,7 +159,7 @@ class _Check:
         if match is None or code is None:
             return ""
         variable = code.co_freevars[int(match[2])]
-        return f"{variable} (closure variable of {code.co_name}){source[match.end():]}"
+        return f"{variable} (closure variable of {code.co_name}){source[match.end() :]}"
 
     def _evaluate(self, expression: str, absent: Any = None) -> Any:
         try:
@@ -170,7 +178,7 @@ def _code(text: str) -> str:
 
 def _managers(root: Any) -> Iterator[Any]:
     """Yield each guard manager of a tree, keys and values of dict managers included."""
-    from torch._C._dynamo.guards import DictGuardManager  # type: ignore[attr-defined]
+    from torch._C._dynamo.guards import DictGuardManager
 
     yield root
     if isinstance(root, DictGuardManager):

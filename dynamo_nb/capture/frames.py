@@ -8,10 +8,10 @@ from collections import Counter
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from dynamo_nb.capture.guards import guard_tree
 from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
-from dynamo_nb.capture.guards import guard_tree
 from dynamo_nb.capture.stacks import callable_name, code_name, resume_origin, user_stack
 
 __all__ = ["install_calls", "install_frames"]
@@ -182,7 +182,12 @@ def _wrapped(callee: Any) -> Any:
     """Return what torch's inlining wrapper closes over as `fn`, None for other functions."""
     code, cells = callee.__code__, callee.__closure__ or ()
     return next(
-        (cell.cell_contents for name, cell in zip(code.co_freevars, cells) if name == "fn"), None
+        (
+            cell.cell_contents
+            for name, cell in zip(code.co_freevars, cells, strict=True)
+            if name == "fn"
+        ),
+        None,
     )
 
 

@@ -16,7 +16,9 @@ __all__ = ["install_aot_graphs", "install_dynamo_graph", "install_post_grad_grap
 _PLACES: dict[fx.Node, list[Place]] = {}
 
 
-def _emit_graph(recorder: Recorder, stage: str, module: fx.GraphModule, direction: str = "") -> None:
+def _emit_graph(
+    recorder: Recorder, stage: str, module: fx.GraphModule, direction: str = ""
+) -> None:
     recorder.emit(
         "graph",
         {

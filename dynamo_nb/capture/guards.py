@@ -87,7 +87,7 @@ def _leaf(guard: Any) -> dict[str, Any]:
 
 
 def _tree_node(manager: Any, accessor: str) -> dict[str, Any]:
-    from torch._C._dynamo.guards import DictGuardManager  # type: ignore[attr-defined]
+    from torch._C._dynamo.guards import DictGuardManager
 
     children = []
     if isinstance(manager, DictGuardManager):

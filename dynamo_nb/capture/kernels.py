@@ -35,7 +35,9 @@ def install_kernel_nodes(hooked: Hooked) -> None:
 
     recorder = hooked.recorder
 
-    def before(schedule: Any, kernel_name: str, is_extern: bool = False, *_: Any, **__: Any) -> None:
+    def before(
+        schedule: Any, kernel_name: str, is_extern: bool = False, *_: Any, **__: Any
+    ) -> None:
         recorder.emit(
             "kernel_nodes",
             {

@@ -176,13 +176,9 @@ def _module_stack(meta: dict[str, Any]) -> list[list[str]]:
 def graph_nodes(graph: fx.Graph, places: dict[fx.Node, list[Place]]) -> list[dict[str, Any]]:
     """Return a graph's nodes in the shape of the record's `Node`.
 
-    Parameters
-    ----------
-    places
-        Source places by node, for nodes that Dynamo made under our eyes; others fall back on
-        their `stack_trace` text.
-
-    Besides `Node`'s own fields each has what the builder links by: `from_node`, `seq_nr`.
+    `places` has the source places of nodes that Dynamo made under our eyes; others fall back on
+    their `stack_trace` text. Besides `Node`'s own fields each node has what the builder links by:
+    `from_node`, `seq_nr`.
     """
     nodes = []
     for node in graph.nodes:

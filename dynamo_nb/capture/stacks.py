@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -12,8 +13,13 @@ from dynamo_nb.capture.plain import Place
 
 __all__ = ["callable_name", "code_name", "is_internal", "resume_origin", "user_stack"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _PACKAGE + os.sep, "<frozen", "<eval_with_key")
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_INTERNAL = (
+    str(Path(torch.__file__).parent) + os.sep,
+    _PACKAGE + os.sep,
+    "<frozen",
+    "<eval_with_key",
+)
 #: More frames than this are never the user's way to a call.
 _LIMIT = 80
 

@@ -70,7 +70,7 @@ def emit_record(recorder: Recorder, record: logging.LogRecord) -> None:
     """Emit one trace record: its only key that is no context is the event's name."""
     metadata: dict[str, Any] = record.metadata  # type: ignore[attr-defined]
     name = next((key for key in metadata if key not in _CONTEXT), "")
-    data = metadata.get(name)
+    data: Any = metadata.get(name)
     if name == "str" or not name:
         return
     if name == "artifact":
@@ -81,7 +81,9 @@ def emit_record(recorder: Recorder, record: logging.LogRecord) -> None:
     if name == "chromium_event":  # its metadata is empty, the event is in the payload
         data, payload = json.loads(payload), None
     compile_id = _compile_id(metadata)
-    recorder.emit(name, data, compile_id=compile_id, attempt=metadata.get("attempt", 0), payload=payload)
+    recorder.emit(
+        name, data, compile_id=compile_id, attempt=metadata.get("attempt", 0), payload=payload
+    )
     if name == "chromium_event" and data.get("ph") == "B":
         recorder.progress(compile_id, "", str(data.get("name", "")))
 

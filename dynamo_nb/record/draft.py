@@ -80,11 +80,34 @@ class Draft:
             for number, reason in enumerate(self.restart_reasons)
         ]
         attempts.append(Attempt(attempt=len(attempts), status=self.status, reason=self.reason))
-        names = (
-            "compile_id generation name file first_line resume_of status reason error call_line "
-            "user_stack cell seen guards guard_tree shape_guards symbols graph_breaks "
-            "recompile_reasons graphs kernels output_code bytecode stages cache metrics "
-            "specializations"
-        ).split()
+        names = [
+            "compile_id",
+            "generation",
+            "name",
+            "file",
+            "first_line",
+            "resume_of",
+            "status",
+            "reason",
+            "error",
+            "call_line",
+            "user_stack",
+            "cell",
+            "seen",
+            "guards",
+            "guard_tree",
+            "shape_guards",
+            "symbols",
+            "graph_breaks",
+            "recompile_reasons",
+            "graphs",
+            "kernels",
+            "output_code",
+            "bytecode",
+            "stages",
+            "cache",
+            "metrics",
+            "specializations",
+        ]
         fields = {name: getattr(self, name) for name in names}
         return Compile(**fields, attempts=attempts, alias=alias)

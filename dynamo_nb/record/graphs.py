@@ -72,16 +72,22 @@ class _Made:
         return key
 
 
-def _node(
-    raw: dict[str, Any], stage: str, direction: str, made: _Made, places: Places
-) -> Node:
+def _node(raw: dict[str, Any], stage: str, direction: str, made: _Made, places: Places) -> Node:
     origins = _origins(raw, stage, direction, made)
     frames = places.frames(raw["frames"])
     if origins and not any(frame.column is not None for frame in frames):
         frames = _origin_frames(origins, made) or frames
     fields = {
         key: raw[key]
-        for key in ("name", "op", "target", "inputs", "module_stack", "original_aten", "is_backward")
+        for key in (
+            "name",
+            "op",
+            "target",
+            "inputs",
+            "module_stack",
+            "original_aten",
+            "is_backward",
+        )
     }
     return Node(**fields, value=_value(raw["value"]), frames=frames, origins=origins)
 
@@ -122,9 +128,7 @@ def _origin_frames(origins: list[str], made: _Made) -> list[StackFrame]:
 
 def finish_kernels(draft: Draft) -> None:
     """Join kernel code with the nodes fused into each kernel, in the order of their call sites."""
-    starts = {
-        output.graph: _definition_lines(output.code) for output in draft.output_code
-    }
+    starts = {output.graph: _definition_lines(output.code) for output in draft.output_code}
     keys = list(dict.fromkeys([*draft.kernel_nodes, *draft.kernel_code]))
     for direction, name in keys:
         body = draft.kernel_code.get((direction, name), "")
@@ -150,7 +154,7 @@ def _language(body: str, is_extern: bool) -> str:
 
 
 def _kernel_code(body: str) -> str:
-    """Return the code inside the triple quotes of `name = async_compile.triton('...', '''...''')`."""
+    """Return the code in the triple quotes of `async_compile.triton('name', '''code''')`."""
     first, last = body.find("'''"), body.rfind("'''")
     return body[first + 3 : last].strip("\n") if first < last else body
 

@@ -15,7 +15,7 @@ __all__ = ["from_json", "load", "save", "to_json"]
 
 
 class _Envelope(msgspec.Struct, kw_only=True):
-    """What a file holds: the format's version first, so that a newer one is told before it fails."""
+    """What a file holds: the format's version first, so that a newer one is told as such."""
 
     dynamo_nb: int
     record: msgspec.Raw

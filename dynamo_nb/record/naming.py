@@ -11,7 +11,7 @@ _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\
 
 
 def readable(source: str) -> str:
-    """Return a guard source as it reads in the user's code: `L['self'].counter` → `self.counter`."""
+    """Return a guard source as the user's code has it: `L['self'].counter` is `self.counter`."""
     text = _SCOPES.sub(r"\1", source)
     text = _MEMBERS.sub(r".\1", text)
     return text.replace(".__func__", "").replace(".__defaults__", " default")

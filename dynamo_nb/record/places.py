@@ -7,6 +7,7 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from dynamo_nb.record.run import Run
@@ -128,7 +129,7 @@ def _short_name(file: str) -> str:
     tail = _PACKAGES.sub("", file)
     if tail != file:
         return tail.replace(os.sep, "/")
-    for base in (sysconfig.get_paths()["stdlib"], os.getcwd(), os.path.expanduser("~")):
+    for base in (sysconfig.get_paths()["stdlib"], str(Path.cwd()), str(Path.home())):
         if file.startswith(base + os.sep):
             return os.path.relpath(file, base).replace(os.sep, "/")
     return file

@@ -234,10 +234,10 @@ class RecompileReason(_Data, frozen=True):
     """One guard of an existing entry that failed and so led to this compile.
 
     `entry` is the compile id of the entry that did not fit; `source` and `kind` name the failing
-    guard, `guard` is its code; `name` says what changed in the user's terms (`x.dtype`,
-    `len(history)`, `second (closure variable of inner)`); `was` is the value that the entry was compiled for and `now` the
-    one of this call. `call_line` is the cell's line that made the call, `frame` the line that reads
-    the value. `text` is torch's own wording.
+    guard, `guard` is its code. `name` says what changed in the user's terms (`x.dtype`,
+    `len(history)`, `second (closure variable of inner)`): `was` is the value that the entry was
+    compiled for, `now` the one of this call. `call_line` is the cell's line that made the call,
+    `frame` the line that reads the value. `text` is torch's own wording.
     """
 
     entry: str

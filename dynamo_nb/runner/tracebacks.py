@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import TracebackType
 
 __all__ = ["without_own_frames"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 def without_own_frames(error: BaseException | None) -> None:

@@ -1,0 +1,287 @@
+"""Parsers: what each event means for the record, one function an event, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dynamo_nb.events import Event
+from dynamo_nb.record.draft import Draft
+from dynamo_nb.record.frames import brief_reason
+from dynamo_nb.record.naming import readable
+from dynamo_nb.record.places import innermost
+from dynamo_nb.record.types import (
+    Bytecode,
+    CompileError,
+    GraphBreak,
+    Guard,
+    GuardTree,
+    Instruction,
+    OutputCode,
+    RecompileReason,
+    ShapeGuard,
+    Specialization,
+    StackFrame,
+    StageTime,
+    Symbol,
+)
+
+if TYPE_CHECKING:
+    from dynamo_nb.record.build import Builder
+
+__all__ = ["PARSERS"]
+
+
+def _compile_start(builder: Builder, event: Event) -> None:
+    data, places = event.data, builder.places
+    draft = builder.drafts[event.generation, event.compile_id] = Draft(
+        event.compile_id, event.generation
+    )
+    draft.name, draft.first_line = data["name"], data["first_line"]
+    draft.file = places.label(data["file"])
+    draft.resume_of = data["resume_of"]
+    draft.user_stack = places.frames(data["user_stack"])
+    draft.call_line = places.call_line(data["user_stack"], data["resume_of"])
+    builder.calls.compiled(draft)
+
+
+def _compile_end(builder: Builder, event: Event) -> None:
+    draft = builder.draft(event)
+    draft.status, draft.reason = event.data["status"], brief_reason(event.data["reason"])
+    error = event.data.get("error")
+    if error is not None:
+        stack = builder.places.frames(error["user_stack"])
+        frame = innermost(stack) or builder.places.frame(error["frame"])
+        draft.error = CompileError(**{**error, "frame": frame, "user_stack": stack})
+    draft.open_stages.clear()
+
+
+def _frame(builder: Builder, event: Event) -> None:
+    data = event.data
+    builder.frames.add(data)
+    if data["outcome"] != "skipped":
+        return
+    code = (data["name"], builder.places.label(data["file"]), data["first_line"])
+    failed = [d for d in builder.drafts.values() if d.code == code and d.status == "failed"]
+    if failed:  # Dynamo suppressed the error: the frame runs eagerly
+        failed[-1].status, failed[-1].reason = "skipped", brief_reason(data["reason"])
+
+
+def _lookup(builder: Builder, event: Event) -> None:
+    builder.calls.looked_up(event.compile_id, event.data)
+
+
+def _unseen_entry(builder: Builder, event: Event) -> None:
+    """An entry of the cache that was compiled out of sight: its guards are all there is."""
+    data = event.data
+    draft = builder.draft(event)
+    draft.name, draft.first_line = data["name"], data["first_line"]
+    draft.file, draft.seen = builder.places.label(data["file"]), "guards"
+    draft.guard_tree = msgspec.convert(data["guard_tree"], GuardTree)
+
+
+def _guards(builder: Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+    draft.guards = [_guard(builder, guard) for guard in data["guards"]]
+    draft.guard_tree = msgspec.convert(data["guard_tree"], GuardTree)
+    draft.shape_guards = [ShapeGuard(expr=guard["expr"]) for guard in data["shape_guards"]]
+    draft.symbols = [Symbol(**symbol) for symbol in data["symbols"]]
+
+
+def _guard(builder: Builder, data: dict[str, Any]) -> Guard:
+    stack = builder.places.frames(data["user_stack"])
+    return Guard(**{**data, "user_stack": stack, "frame": innermost(stack)})
+
+
+def _graph_break(builder: Builder, event: Event) -> None:
+    stack = builder.places.frames(event.data["user_stack"])
+    frame = builder.places.frame(event.data["frame"])
+    fields = {**event.data, "user_stack": stack, "frame": frame}
+    builder.draft(event).graph_breaks.append(GraphBreak(**fields, attempt=event.attempt))
+
+
+def _recompile(builder: Builder, event: Event) -> None:
+    draft = builder.draft(event)
+    for entry in event.data["entries"]:
+        if entry["invalidated"]:
+            reason = RecompileReason(
+                entry=entry["entry"],
+                kind="INVALIDATED",
+                call_line=draft.call_line,
+                text=entry["invalidated"],
+                name="invalidated entry",
+            )
+            draft.recompile_reasons.append(reason)
+        for failed in entry["failed"]:
+            reader = _reader(builder, event.generation, entry["entry"], failed["source"])
+            name = readable(failed["name"] or failed["source"])
+            fields = {**failed, "name": name, "entry": entry["entry"], "frame": reader}
+            draft.recompile_reasons.append(RecompileReason(**fields, call_line=draft.call_line))
+
+
+def _reader(builder: Builder, generation: int, entry: str, source: str) -> StackFrame | None:
+    """Return the line that made an entry guard on a source: the one that reads it."""
+    key = (generation, entry)
+    compiled = builder.drafts.get(key) or builder.earlier.get(key)
+    if compiled is None or not source:
+        return None
+    frames = [g.frame for g in compiled.guards if g.source == source and g.frame is not None]
+    return frames[-1] if frames else None
+
+
+def _bytecode(builder: Builder, event: Event) -> None:
+    builder.draft(event).bytecode = Bytecode(
+        **{
+            side: [
+                Instruction(**{**item, "frame": builder.places.frame(item["frame"])})
+                for item in event.data[side]
+            ]
+            for side in ("before", "after")
+        }
+    )
+
+
+def _graph(builder: Builder, event: Event) -> None:
+    builder.draft(event).raw_graphs.append(event.data)
+
+
+def _kernel(builder: Builder, event: Event) -> None:
+    data = event.data
+    builder.draft(event).kernel_code[data["direction"], data["name"]] = data["code"]
+
+
+def _kernel_nodes(builder: Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+    key = (data["direction"], data["name"])
+    nodes = draft.kernel_nodes.setdefault(key, [])
+    nodes += [node for node in data["nodes"] if node not in nodes]
+    draft.kernel_calls[key] = draft.kernel_calls.get(key, 0) + 1
+    if data["is_extern"]:
+        draft.extern_kernels.add(key)
+
+
+def _output_code(builder: Builder, event: Event) -> None:
+    draft = builder.draft(event)
+    direction = event.data.get("direction", "")
+    name = f"post_grad.{direction}" if direction else "post_grad"
+    draft.output_code.append(OutputCode(graph=name, code=event.payload or ""))
+
+
+def _metrics(builder: Builder, event: Event) -> None:
+    draft = builder.draft(event)
+    scalars = {
+        key: item if isinstance(item, bool | int | float) else str(item)
+        for key, item in event.data.items()
+        if isinstance(item, bool | int | float) or (isinstance(item, str) and 0 < len(item) < 200)
+    }
+    if event.name == "compilation_metrics":
+        draft.metrics.update(scalars)
+        draft.restart_reasons = [str(r) for r in event.data.get("restart_reasons") or ()]
+    else:
+        draft.metrics.setdefault("backward", {}).update(scalars)
+
+
+def _chromium(builder: Builder, event: Event) -> None:
+    """Pair begin and end of a stage; times are those at which the events passed by."""
+    data = event.data
+    if not event.compile_id or data.get("ph") not in ("B", "E"):
+        return
+    draft, name = builder.draft(event), str(data.get("name", ""))
+    if data["ph"] == "B":
+        draft.open_stages.append((name, event.time))
+        return
+    for index in range(len(draft.open_stages) - 1, -1, -1):
+        opened, begun = draft.open_stages[index]
+        if opened == name:
+            del draft.open_stages[index:]
+            start = begun - builder.run.started
+            draft.stages.append(StageTime(name=name, start=start, seconds=event.time - begun))
+            return
+
+
+def _symbol(builder: Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+
+    def resolve() -> None:
+        frames = _interned_frames(builder, data.get("user_stack"))
+        draft.symbol_frames[str(data["symbol"])] = innermost(frames)
+
+    builder.pending_stacks.append(resolve)
+
+
+def _shape_guard(builder: Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+
+    def resolve() -> None:
+        frames = _interned_frames(builder, data.get("user_stack"))
+        draft.shape_guard_stacks.setdefault(str(data["expr"]), frames)
+
+    builder.pending_stacks.append(resolve)
+
+
+def _specialization(builder: Builder, event: Event) -> None:
+    draft, data = builder.draft(event), event.data
+
+    def resolve() -> None:
+        draft.specializations.append(
+            Specialization(
+                symbol=data["symbol"],
+                sources=[str(source) for source in data["sources"]],
+                value=data["value"],
+                reason=data["reason"],
+                frame=innermost(_interned_frames(builder, data.get("user_stack"))),
+            )
+        )
+
+    builder.pending_stacks.append(resolve)
+
+
+def _interned_frames(builder: Builder, stack: Any) -> list[StackFrame]:
+    """Read a stack of the trace, in which files are numbers of torch's table of strings."""
+    places = [
+        (builder.strings.get(f["filename"], "?"), f["line"], f["name"], None, None, None)
+        for f in stack or ()
+    ]
+    return builder.places.frames(places)
+
+
+def _string(builder: Builder, event: Event) -> None:
+    text, number = event.data
+    builder.strings[number] = text
+
+
+def _cache(builder: Builder, event: Event) -> None:
+    name = event.name.removeprefix("artifact:")
+    cache = builder.draft(event).cache
+    cache[name] = cache.get(name, 0) + 1
+
+
+PARSERS: dict[str, Callable[[Builder, Event], None]] = {
+    "compile_start": _compile_start,
+    "compile_end": _compile_end,
+    "frame": _frame,
+    "lookup": _lookup,
+    "unseen_entry": _unseen_entry,
+    "guards": _guards,
+    "graph_break": _graph_break,
+    "recompile": _recompile,
+    "bytecode": _bytecode,
+    "graph": _graph,
+    "kernel": _kernel,
+    "kernel_nodes": _kernel_nodes,
+    "inductor_output_code": _output_code,
+    "compilation_metrics": _metrics,
+    "bwd_compilation_metrics": _metrics,
+    "chromium_event": _chromium,
+    "create_symbol": _symbol,
+    "guard_added_fast": _shape_guard,
+    "symbolic_shape_specialization": _specialization,
+    "str": _string,
+    **{
+        f"artifact:{cache}_cache_{outcome}": _cache
+        for cache in ("fx_graph", "aotautograd")
+        for outcome in ("hit", "miss", "bypass")
+    },
+}
