@@ -33,9 +33,9 @@ def _message(found: BreakPlace) -> str:
     compiled, _ = found.breaks[0]
     name = function(found.frame.name if found.frame and found.frame.name else compiled.name)
     outside = found.frame is not None and found.frame.file != CELL
-    where = f"{name} ({place(found.frame)})" if outside else name
-    why = first_sentence(first.explanation)
-    return f"Graph break in {where}: {first.kind}. {why}".rstrip()
+    where = f"`{name}` ({place(found.frame)})" if outside else f"`{name}`"
+    parts = [first.kind, first_sentence(first.explanation)]
+    return f"Graph break in {where}: {'. '.join(filter(None, parts))}."
 
 
 def _lines(found: BreakPlace) -> list[int]:

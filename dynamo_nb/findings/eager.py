@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dynamo_nb.findings.errors import Reason, parse_reasons
+from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import (
     advice_from,
     cell_lines,
-    def_line,
     first_sentence,
     function,
-    is_user_file,
+    is_cell,
+    is_standard_library,
     place,
 )
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
@@ -28,12 +30,9 @@ from dynamo_nb.record.types import (
 
 __all__ = ["never_entered", "not_compiled"]
 
-_UNNAMED = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
-
 _NOTHING_TO_COMPILE = ("No ops traced", "no tensor-related objects")
 
-#: A frame that is skipped for one of these has nothing to compile, or was told not to be, or its
-#: compile says why.
+#: A frame that is skipped for one of these has nothing to compile, or was told not to be.
 _HARMLESS = (
     *_NOTHING_TO_COMPILE,
     "skipfiles",
@@ -45,22 +44,22 @@ _HARMLESS = (
     "non-recursively disabled",
     "Dynamo tracing is disabled",
     "already started executing",
-    "suppressed during compilation",
-    "custom frame execution strategy",
 )
+
+#: Code that nobody called by name.
+_ANONYMOUS = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
 
 
 def not_compiled(record: CellRecord) -> Iterator[Finding]:
-    """A function or modules of a called model ran eagerly as a whole."""
-    named = set()
+    """A function, or modules of a called model, ran eagerly as a whole."""
     for compiled in own_compiles(record):
-        if _fell_back(record, compiled):
-            named.add((compiled.name, compiled.file, compiled.first_line))
-            yield _function_finding(compiled)
+        if _was_given_up(record, compiled):
+            yield _function_finding(record, compiled)
+    tried = {_code(compiled) for compiled in own_compiles(record)}
     for frame in record.frames:
-        if (frame.name, frame.file, frame.first_line) not in named and _matters(frame):
-            named.add((frame.name, frame.file, frame.first_line))
-            yield _frame_finding(frame)
+        if _code(frame) not in tried and _was_refused(frame):
+            tried.add(_code(frame))
+            yield _frame_finding(record, frame)
     yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
 
 
@@ -71,13 +70,32 @@ def never_entered(record: CellRecord) -> Iterator[Finding]:
             yield _bypass_finding(held)
 
 
-def _fell_back(record: CellRecord, compiled: Compile) -> bool:
-    """Tell whether a frame of the user was given up, and not because it has nothing to compile."""
-    if compiled.status != "skipped" or not is_user_file(compiled.file):
+def _code(item: Compile | Frame) -> tuple[str, str, int]:
+    return item.name, item.file, item.first_line
+
+
+def _was_given_up(record: CellRecord, compiled: Compile) -> bool:
+    """Tell whether Dynamo began with a frame and then left it, although it has tensor work."""
+    if compiled.status != "skipped" or not _is_called_by_name(compiled):
         return False
     if hit_recompile_limit(compiled) or _raised_anyway(record, compiled):
         return False
     return not any(mark in compiled.reason for mark in _NOTHING_TO_COMPILE)
+
+
+def _is_called_by_name(compiled: Compile) -> bool:
+    """Tell whether a function is the notebook's, or called by it, or a module's `forward`.
+
+    Others are a library's inside: it is not for the user to mend them.
+    """
+    if is_standard_library(compiled.file):
+        return False
+    callers = compiled.user_stack[-1:]
+    return (
+        is_cell(compiled.file)
+        or compiled.name.endswith("forward")
+        or any(is_cell(frame.file) for frame in callers)
+    )
 
 
 def _raised_anyway(record: CellRecord, compiled: Compile) -> bool:
@@ -86,25 +104,34 @@ def _raised_anyway(record: CellRecord, compiled: Compile) -> bool:
     return record.error is not None and error is not None and error.kind == "Observed exception"
 
 
-def _function_finding(compiled: Compile) -> Finding:
-    cause = _cause(compiled)
-    because = f" because of {place(cause)}" if cause else ""
-    kind, explanation, hints = _why(compiled)
-    name = function(compiled.name)
+def _was_refused(frame: Frame) -> bool:
+    """Tell whether Dynamo never began with a function that the notebook defines.
+
+    Once a graph is broken, Dynamo is asked about every Python frame that runs: libraries are full
+    of such functions, and none of them is news.
+    """
+    return (
+        frame.outcome == "skipped"
+        and is_cell(frame.file)
+        and frame.name.rpartition(".")[2] not in _ANONYMOUS
+        and not any(mark in frame.reason for mark in _HARMLESS)
+    )
+
+
+def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
+    name, start, cause = function(compiled.name), def_line(record, compiled), _cause(compiled)
+    because = f", because of {place(cause)}" if cause else ""
+    reason = _first_reason(compiled)
+    why = ". ".join(filter(None, [reason.kind, first_sentence(reason.explanation)]))
+    inside = cause.line if cause and cause.file == CELL else None
     return Finding(
         code="not-compiled",
         severity="warning",
-        message=f"`{name}` ran eagerly as a whole{because}: {explanation or kind}",
-        advice=advice_from(hints, "Move that line out of the compiled function."),
-        line=def_line(compiled) or compiled.call_line,
-        lines=cell_lines(
-            def_line(compiled),
-            cause.line if cause and cause.file == CELL else None,
-            compiled.call_line,
-        ),
-        frame=None
-        if compiled.file == CELL
-        else _start(compiled.file, compiled.first_line, compiled.name),
+        message=f"`{name}` ran eagerly as a whole{because}: {why}.",
+        advice=advice_from(reason.hints, "Move that line out of the compiled function."),
+        line=start or compiled.call_line,
+        lines=cell_lines(start, inside, compiled.call_line),
+        frame=None if start else _start(compiled),
         refs=[Ref(compiled.key, "compile", "")],
     )
 
@@ -114,61 +141,49 @@ def _cause(compiled: Compile) -> StackFrame | None:
     for graph_break in reversed(compiled.graph_breaks):
         return cell_frame([graph_break.frame, *graph_break.user_stack]) or graph_break.frame
     if compiled.error is not None:
-        return (
-            cell_frame([compiled.error.frame, *compiled.error.user_stack]) or compiled.error.frame
-        )
+        return cell_frame([compiled.error.frame, *compiled.error.user_stack])
     return None
 
 
-def _why(compiled: Compile) -> tuple[str, str, list[str]]:
-    """Return what made Dynamo give up: kind, explanation and hints.
+def _first_reason(compiled: Compile) -> Reason:
+    """Return what made Dynamo give up in the first place.
 
-    The error that ends such a compile is often only the last straw ("graph break in loop"); then
-    what was behind it explains more.
+    The break that ends such a compile is often only the last straw ("graph break in loop"); torch
+    puts what was behind it first in its message.
     """
-    known = [(b.kind, b.explanation, b.hints) for b in reversed(compiled.graph_breaks)]
-    if compiled.error is not None:
-        known.append((compiled.error.kind, compiled.error.explanation, compiled.error.hints))
-    kind, explanation, hints = known[0] if known else ("", "", [])
-    return kind or compiled.reason, first_sentence(explanation), hints
+    error = compiled.error
+    if error is None:
+        return Reason(kind=first_sentence(compiled.reason))
+    parsed = parse_reasons(error.message)
+    own = Reason(kind=error.kind or error.type, explanation=error.explanation, hints=error.hints)
+    return parsed[0] if len(parsed) > 1 else own
 
 
-def _matters(frame: Frame) -> bool:
-    return (
-        frame.outcome == "skipped"
-        and not frame.compile_id
-        and is_user_file(frame.file)
-        and frame.name.rpartition(".")[2] not in _UNNAMED
-        and not any(mark in frame.reason for mark in _HARMLESS)
-    )
+def _start(item: Compile | Frame) -> StackFrame:
+    return StackFrame(file=item.file, line=item.first_line, name=item.name)
 
 
-def _frame_finding(frame: Frame) -> Finding:
-    inside = frame.file == CELL
-    why = frame.reason or "no reason given"
+def _frame_finding(record: CellRecord, frame: Frame) -> Finding:
+    start = def_line(record, frame)
     return Finding(
         code="not-compiled",
         severity="warning",
-        message=f"`{function(frame.name)}` ran eagerly as a whole: {why}.",
+        message=f"`{function(frame.name)}` ran eagerly as a whole: {first_sentence(frame.reason)}.",
         advice="Compile the function that calls it instead, or move the tensor work out of it.",
-        line=frame.first_line if inside else frame.call_line,
-        lines=cell_lines(frame.first_line if inside else None, frame.call_line),
+        line=start or frame.call_line,
+        lines=cell_lines(start, frame.call_line),
         count=frame.count,
-        frame=None if inside else _start(frame.file, frame.first_line, frame.name),
+        frame=None if start else _start(frame),
     )
-
-
-def _start(file: str, line: int, name: str) -> StackFrame:
-    return StackFrame(file=file, line=line, name=name)
 
 
 def _modules_finding(call: Call) -> Finding:
-    names = ", ".join(call.eager_modules)
     return Finding(
         code="not-compiled",
         severity="warning",
-        message=f"Modules of `{call.name}` ran outside every graph: {names}.",
-        advice="Mend the graph breaks around them; the modules after a break run as the code does.",
+        message=f"Modules that ran outside every graph: {', '.join(call.eager_modules)}.",
+        advice="Mend the graph break before them: what torch.nn defines is compiled only as part "
+        "of a graph that a function of yours, or the whole model, begins.",
         line=call.line,
         lines=[call.line],
         count=len(call.eager_modules),

@@ -5,43 +5,68 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dynamo_nb.findings.wording import advice_from, cell_lines, def_line, first_sentence, function
+from msgspec import Struct
+
+from dynamo_nb.findings.sources import def_line
+from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref
 
-__all__ = ["compile_error", "specialized_dim"]
+__all__ = ["Reason", "compile_error", "parse_reasons", "specialized_dim"]
 
 _NO_FAKE = re.compile(r"no fake impl registered for (?:<CustomOpDef\()?([\w:.]+)\)?")
 _SPECIALIZED = re.compile(
     r"marked (?P<source>\S+) as dynamic but your code specialized it to be a constant "
     r"\((?P<value>[^)]*)\)"
 )
+_NEXT_REASON = "*** While handling this graph break, another graph break occurred: ***"
+
+
+class Reason(Struct, frozen=True):
+    """The parts of one of torch's graph-break messages."""
+
+    kind: str
+    explanation: str = ""
+    hints: list[str] = []
+
+
+def parse_reasons(message: str) -> list[Reason]:
+    """Return the graph breaks that a message of torch's tells of, the first one first.
+
+    `torch/_dynamo/exc.py: format_graph_break_message` (2.13) writes them.
+    """
+    return [_parse_reason(part.strip()) for part in message.split(_NEXT_REASON) if part.strip()]
+
+
+def _parse_reason(text: str) -> Reason:
+    kind, _, rest = text.partition("\n  Explanation: ")
+    rest = rest.partition("\n\n  Developer debug context:")[0]
+    explanation, *hints = rest.split("\n  Hint: ")
+    return Reason(kind=kind.strip(), explanation=explanation, hints=hints)
 
 
 def compile_error(record: CellRecord) -> Iterator[Finding]:
     """A compile failed, and the call raised."""
     for compiled, error in _errors(record):
         if not _SPECIALIZED.search(error.message):
-            yield _finding(
-                compiled, error, "compile-error", _message(compiled, error), _advice(error)
-            )
+            message = _message(compiled, error)
+            yield _finding(record, compiled, "compile-error", message, _advice(error))
 
 
 def specialized_dim(record: CellRecord) -> Iterator[Finding]:
     """A dimension that was to be dynamic has one size only in this code."""
     for compiled, error in _errors(record):
         for match in _SPECIALIZED.finditer(error.message):
-            dimension = readable(match["source"])
             message = (
-                f"`{dimension}` is marked dynamic, and this line makes it the constant "
-                f"{match['value']}."
+                f"`{readable(match['source'])}` is marked dynamic, and this line makes it the "
+                f"constant {match['value']}."
             )
             advice = (
                 "Write the line without that constant, or remove mark_dynamic (maybe_mark_dynamic "
                 "allows torch to specialize)."
             )
-            yield _finding(compiled, error, "specialized-dim", message, advice)
+            yield _finding(record, compiled, "specialized-dim", message, advice)
 
 
 def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
@@ -51,17 +76,20 @@ def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
 
 
 def _finding(
-    compiled: Compile, error: CompileError, code: str, message: str, advice: str
+    record: CellRecord, compiled: Compile, code: str, message: str, advice: str
 ) -> Finding:
-    frame = cell_frame([error.frame, *error.user_stack])
+    error = compiled.error
+    stack = [error.frame, *error.user_stack] if error else []
+    frame = cell_frame(stack)
+    start = def_line(record, compiled)
     return Finding(
         code=code,
         severity="error",
         message=message,
         advice=advice,
-        line=frame.line if frame else def_line(compiled) or compiled.call_line,
-        lines=cell_lines(frame.line if frame else None, compiled.call_line),
-        frame=error.user_stack[-1] if error.user_stack else error.frame,
+        line=frame.line if frame else compiled.call_line or start,
+        lines=cell_lines(frame.line if frame else start, compiled.call_line),
+        frame=stack[-1] if stack else None,
         refs=[Ref(compiled.key, "compile", "")],
     )
 
@@ -71,9 +99,10 @@ def _message(compiled: Compile, error: CompileError) -> str:
     if operator:
         why = f"the operator {operator.group(1)} has no fake impl"
     else:
-        why = first_sentence(error.explanation) or first_sentence(error.message)
+        paragraph = error.message.strip().partition("\n\n")[0]
+        why = first_sentence(error.explanation) or first_sentence(paragraph)
     kind = f"{error.type}: {error.kind}" if error.kind else error.type
-    return f"`{function(compiled.name)}` could not be compiled ({kind}): {why}"
+    return f"`{function(compiled.name)}` could not be compiled ({kind}): {why}."
 
 
 def _advice(error: CompileError) -> str:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_nb.findings.wording import cell_lines, chain, def_line, function
+from dynamo_nb.findings.sources import (
+    assigned_only_in_init,
+    def_line,
+    enclosing_function,
+    mutation_line,
+    parse,
+)
+from dynamo_nb.findings.wording import cell_lines, chain, function, names
 from dynamo_nb.record.causes import (
     RecompileCause,
     hit_recompile_limit,
     own_compiles,
     recompile_causes,
 )
-from dynamo_nb.record.types import CellRecord, Compile, Finding, Ref
+from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, Ref
 
-__all__ = ["became_dynamic", "recompile", "recompile_limit"]
+__all__ = ["became_dynamic", "recompile", "recompile_limit", "self_invalidating_guard"]
 
 
 def recompile(record: CellRecord) -> Iterator[Finding]:
@@ -23,21 +30,39 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
     from then on. A closure's, a module's or an object's value is a constant in the code's eyes, so
     that it changed is worth knowing even then.
     """
-    for cause in recompile_causes(record):
-        if cause.symbol is None or not _is_passed(cause):
-            yield _finding(cause, "recompile", "warning", _recompile_message(cause), _advice(cause))
+    for causes in _together(record):
+        first = causes[0]
+        if first.symbol is None or not _is_passed(first):
+            severity = "warning" if first.symbol is None else "info"
+            message = _recompile_message(record, causes)
+            yield _finding(causes, "recompile", severity, message, _advice(record, first))
 
 
 def became_dynamic(record: CellRecord) -> Iterator[Finding]:
     """A value or size changed, and the new entry has a symbol for it."""
-    for cause in recompile_causes(record):
-        if cause.symbol is not None:
+    for causes in _together(record):
+        first = causes[0]
+        if first.symbol is not None:
             message = (
-                f"`{cause.name}` changed ({chain(cause.values)}), and the new entry of "
-                f"`{function(cause.changes[0].compiled.name)}` has the symbol {cause.symbol.name} "
-                "for it: further values need no recompile."
+                f"{names([cause.name for cause in causes])} changed ({chain(first.values)}) and "
+                f"became dynamic: the new entry of `{_function(first)}` fits other values too."
             )
-            yield _finding(cause, "became-dynamic", "info", message, _dynamic_advice(cause))
+            yield _finding(causes, "became-dynamic", "info", message, _dynamic_advice(first))
+
+
+def self_invalidating_guard(record: CellRecord) -> Iterator[Finding]:
+    """The function changes what it is guarded on, so that its next call can't reuse the entry."""
+    for cause in recompile_causes(record):
+        line = _mutation_line(record, cause) if cause.symbol is None else None
+        if line is not None:
+            message = (
+                f"`{_function(cause)}` changes `{cause.name}`, on which its own entries are "
+                "guarded: the next call finds that none fits."
+            )
+            advice = (
+                f"Change `{cause.name}` outside of the compiled function, or keep it in a tensor."
+            )
+            yield _finding([cause], "self-invalidating-guard", "warning", message, advice, line)
 
 
 def recompile_limit(record: CellRecord) -> Iterator[Finding]:
@@ -45,48 +70,76 @@ def recompile_limit(record: CellRecord) -> Iterator[Finding]:
     refused: dict[tuple[str, str, int], list[Compile]] = {}
     for compiled in own_compiles(record):
         if hit_recompile_limit(compiled):
-            refused.setdefault((compiled.name, compiled.file, compiled.first_line), []).append(
-                compiled
-            )
+            key = compiled.name, compiled.file, compiled.first_line
+            refused.setdefault(key, []).append(compiled)
     for compiles in refused.values():
-        yield _limit_finding(compiles)
+        yield _limit_finding(record, compiles)
 
 
-def _limit_finding(compiles: list[Compile]) -> Finding:
-    compiled = compiles[0]
-    name = function(compiled.name)
-    reasons = compiled.recompile_reasons
-    causes = [reason.frame.line for reason in reasons if reason.frame is not None]
+def _limit_finding(record: CellRecord, compiles: list[Compile]) -> Finding:
+    first = compiles[0]
+    start = def_line(record, first)
+    frames = [reason.frame for reason in first.recompile_reasons]
+    causes = [frame.line for frame in frames if frame is not None and frame.file == CELL]
     return Finding(
         code="recompile-limit",
         severity="warning",
         message=(
-            f"`{name}` reached torch's recompile limit: calls that fit none of its entries now "
-            "run eagerly."
+            f"`{function(first.name)}` reached torch's recompile limit: from then on, calls that "
+            "fit none of its entries run eagerly."
         ),
         advice=(
             "Remove the cause of the recompiles. If all of these entries are needed, raise "
             "torch._dynamo.config.recompile_limit."
         ),
-        line=def_line(compiled) or compiled.call_line,
-        lines=cell_lines(def_line(compiled), *(c.call_line for c in compiles), *causes),
+        line=start or first.call_line,
+        lines=cell_lines(start, *(c.call_line for c in compiles), *causes),
         count=len(compiles),
         refs=[Ref(c.key, "compile", "") for c in compiles],
     )
 
 
-def _finding(cause: RecompileCause, code: str, severity: str, message: str, advice: str) -> Finding:
+def _together(record: CellRecord) -> list[list[RecompileCause]]:
+    """Return the causes, those together that led to the very same recompiles in the same way.
+
+    A batch that grows changes a dozen tensors at once; that is one thing to know.
+    """
+    groups: dict[tuple[object, ...], list[RecompileCause]] = {}
+    for cause in recompile_causes(record):
+        compiles = tuple(change.compiled.key for change in cause.changes)
+        key = (compiles, cause.line, tuple(cause.values), cause.symbol is None)
+        groups.setdefault(key, []).append(cause)
+    return list(groups.values())
+
+
+def _finding(
+    causes: list[RecompileCause],
+    code: str,
+    severity: str,
+    message: str,
+    advice: str,
+    line: int | None = None,
+) -> Finding:
+    first = causes[0]
     return Finding(
         code=code,
         severity=severity,
         message=message,
         advice=advice,
-        line=cause.line,
-        lines=cell_lines(cause.line, *cause.call_lines),
-        count=len(cause.changes),
-        frame=cause.frame,
-        refs=[Ref(c.compiled.key, "recompile", str(c.index)) for c in cause.changes],
+        line=line or first.line,
+        lines=cell_lines(line, *(c.line for c in causes), *first.call_lines),
+        count=len(first.changes),
+        frame=first.frame,
+        refs=[
+            Ref(change.compiled.key, "recompile", str(change.index))
+            for cause in causes
+            for change in cause.changes
+        ],
     )
+
+
+def _function(cause: RecompileCause) -> str:
+    return function(cause.changes[0].compiled.name)
 
 
 def _is_passed(cause: RecompileCause) -> bool:
@@ -95,16 +148,60 @@ def _is_passed(cause: RecompileCause) -> bool:
     return source.startswith("L['") and source.count("[") == 1 and source.endswith("']")
 
 
-def _recompile_message(cause: RecompileCause) -> str:
-    name = function(cause.changes[0].compiled.name)
-    values = f" ({chain(cause.values)})" if cause.values else ""
-    return f"`{name}` was compiled again because `{cause.name}` changed{values}."
+def _mutation_line(record: CellRecord, cause: RecompileCause) -> int | None:
+    """Return the cell's line on which the function that reads a value changes it."""
+    tree = parse(record, CELL) if cause.frame and cause.frame.file == CELL else None
+    reader = enclosing_function(tree, cause.frame.line) if tree and cause.frame else None
+    expression = cause.name.removeprefix("len(").removesuffix(")").partition(" (")[0]
+    return mutation_line(reader, expression) if reader else None
 
 
-def _advice(cause: RecompileCause) -> str:
+def _differs_between_objects(record: CellRecord, cause: RecompileCause) -> bool:
+    """Tell whether an attribute is each object's own and for good: set in `__init__` alone."""
+    owner, _, attribute = cause.name.partition(".")
+    if owner != "self" or not attribute.isidentifier() or cause.frame is None:
+        return False
+    tree = parse(record, cause.frame.file)
+    return tree is not None and assigned_only_in_init(tree, cause.frame.line, attribute)
+
+
+def _calls(record: CellRecord, cause: RecompileCause) -> int:
+    """Return how often the cell's lines that led to the recompiles called the function."""
+    name = cause.changes[0].compiled.name
+    rows = [call for call in record.calls if call.line in cause.call_lines and call.name == name]
+    return sum(len(row.compiles) + sum(row.hits.values()) for row in rows) + sum(
+        max(0, row.eager - sum(key in _skipped(record) for key in row.compiles)) for row in rows
+    )
+
+
+def _skipped(record: CellRecord) -> set[str]:
+    return {compiled.key for compiled in record.compiles if compiled.status == "skipped"}
+
+
+def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
+    first = causes[0]
+    what = names([cause.name for cause in causes])
+    values = f" ({chain(first.values)})" if first.values else ""
+    start = f"`{_function(first)}` was compiled again because {what}"
+    if _differs_between_objects(record, first):
+        return (
+            f"{start} differs between the objects that share its code{values}, "
+            f"in {_calls(record, first)} calls."
+        )
+    ending = "; it is dynamic from now on" if first.symbol else ""
+    return f"{start} changed{values}{ending}."
+
+
+def _advice(record: CellRecord, cause: RecompileCause) -> str:
     reason = cause.first
     clues = f"{reason.kind} {reason.guard} {reason.text} {cause.name}"
-    return next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
+    advice = next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
+    if _differs_between_objects(record, cause):
+        advice += (
+            " Or give each object entries of its own with "
+            "torch.compile(..., isolate_recompiles=True)."
+        )
+    return advice
 
 
 #: What to do, by a mark in the guard's kind, its code, torch's wording or what changed.
@@ -119,13 +216,20 @@ _ADVICE = (
         "Make all calls under the same global state (grad mode, inference mode, autocast), or "
         "accept one entry for each.",
     ),
+    (
+        ".training",
+        "Call train() and eval() outside of the loop that calls the model, or accept one entry "
+        "for each mode.",
+    ),
     (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
     (
         ".size()",
         "Mark the dimension with torch._dynamo.mark_dynamic, or compile with dynamic=True.",
     ),
+    (".stride()", "Pass tensors of the same memory layout: contiguous() before the call."),
     (".requires_grad", "Pass tensors that agree in requires_grad, or accept one entry for each."),
-    ("len(", "Keep what grows out of the compiled function, or preallocate it as a tensor."),
+    (".device", "Accept one entry for each device, or move the tensor before the call."),
+    ("len(", "Pass the same number each time, or keep what grows out of the compiled function."),
 )
 _OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
 

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from dynamo_nb.findings.breaks import graph_break
 from dynamo_nb.findings.eager import never_entered, not_compiled
 from dynamo_nb.findings.errors import compile_error, specialized_dim
-from dynamo_nb.findings.recompiles import became_dynamic, recompile, recompile_limit
+from dynamo_nb.findings.loops import unrolled_loop
+from dynamo_nb.findings.recompiles import (
+    became_dynamic,
+    recompile,
+    recompile_limit,
+    self_invalidating_guard,
+)
 from dynamo_nb.record.types import CellRecord, Finding
 
 __all__ = ["CODES", "RULES", "find"]
@@ -22,8 +28,10 @@ RULES: dict[str, Rule] = {
     "never-entered": never_entered,
     "recompile-limit": recompile_limit,
     "not-compiled": not_compiled,
+    "self-invalidating-guard": self_invalidating_guard,
     "recompile": recompile,
     "graph-break": graph_break,
+    "unrolled-loop": unrolled_loop,
     "became-dynamic": became_dynamic,
 }
 

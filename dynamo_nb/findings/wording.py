@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
-from dynamo_nb.record.types import CELL, Compile, StackFrame
+from dynamo_nb.record.types import CELL, StackFrame
 
 __all__ = [
     "advice_from",
     "cell_lines",
     "chain",
-    "def_line",
     "first_sentence",
     "function",
-    "is_user_file",
+    "is_cell",
+    "is_standard_library",
+    "names",
     "place",
+    "stable",
 ]
 
 #: Hints that torch adds to whole families of graph breaks. They name nothing that one could do
 #: to this line, so they are given only where there is no other.
 _GENERAL_HINTS = (
-    "Please report an issue",
-    "Please file an issue",
-    "It may be possible to write Dynamo tracing rules",
-    "Your code may result in an error when running in eager",
-    "This graph break may have been caused by an earlier graph break",
-    "This graph break may be difficult to debug",
+    "file an issue",
+    "report an issue",
+    "possible to write Dynamo tracing rules",
+    "may result in an error when running in eager",
+    "may have been caused by an earlier graph break",
+    "may be difficult to debug",
     "This graph break is fundamental",
-    "This is likely to be a Dynamo bug",
+    "likely to be a Dynamo bug",
 )
 
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_INSTALLED = re.compile(r"[^\s`'\"(]*[/\\](?:site|dist)-packages[/\\]")
 
 #: Values shown of a long chain: so many from its head, and the last.
 _CHAIN_HEAD = 4
@@ -43,14 +48,15 @@ def function(name: str) -> str:
     return match.group(1) if match else name
 
 
-def is_user_file(file: str) -> bool:
-    """Tell whether a file is the user's: a cell, or neither an installed package nor Python's."""
-    if file.startswith("<cell"):
-        return True
-    parts = file.replace("\\", "/").split("/")
-    installed = {"site-packages", "dist-packages", "torch"}
-    return not (
-        file.startswith("<") or installed & set(parts) or re.search(r"/python3\.\d+/", file)
+def is_cell(file: str) -> bool:
+    """Tell whether a file is a cell of the notebook."""
+    return file.startswith("<cell")
+
+
+def is_standard_library(file: str) -> bool:
+    """Tell whether a file is Python's own; the record names those from the library's root."""
+    return file.startswith("<frozen") or (
+        re.split(r"[/\\.]", file, maxsplit=1)[0] in sys.stdlib_module_names
     )
 
 
@@ -73,19 +79,25 @@ def chain(values: Sequence[str]) -> str:
     return " -> ".join(values)
 
 
+def names(items: Sequence[str]) -> str:
+    """Return names in backquotes: `a`, `b` and `c`."""
+    quoted = [f"`{item}`" for item in items]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def stable(text: str) -> str:
+    """Return torch's text on one line, without what differs from run to run and place to place."""
+    return _INSTALLED.sub("", _ADDRESS.sub("", " ".join(text.split())))
+
+
 def first_sentence(text: str) -> str:
-    """Return the first sentence of torch's explanation, on one line."""
-    line = " ".join(text.split())
-    return re.split(r"(?<=[.!?]) (?=[A-Z])", line, maxsplit=1)[0]
+    """Return the first sentence of torch's explanation, without its full stop."""
+    sentence = re.split(r"(?<=[.!?]) (?=[A-Z])", stable(text), maxsplit=1)[0]
+    return sentence.rstrip(". ")
 
 
 def advice_from(hints: Iterable[str], otherwise: str = "") -> str:
     """Return torch's own hints, those that apply to any code at all only where nothing else is."""
-    hints = [" ".join(hint.split()) for hint in hints]
-    specific = [hint for hint in hints if not hint.startswith(_GENERAL_HINTS)]
+    hints = [stable(hint) for hint in hints]
+    specific = [hint for hint in hints if not any(mark in hint for mark in _GENERAL_HINTS)]
     return " ".join(specific) or otherwise or " ".join(hints)
-
-
-def def_line(compiled: Compile) -> int | None:
-    """Return the cell's line where the compiled function begins, None when it lies elsewhere."""
-    return compiled.first_line if compiled.file == CELL else None
