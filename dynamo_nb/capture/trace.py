@@ -74,7 +74,7 @@ def emit_record(recorder: Recorder, record: logging.LogRecord) -> None:
     if name == "str" or not name:
         return
     if name == "artifact":
-        name = f"artifact:{data['name']}"  # type: ignore[index]
+        name = f"artifact:{data['name']}"
     if name == "inductor_output_code":
         data = {**(data or {}), "direction": recorder.graph}
     payload = record.payload  # type: ignore[attr-defined]
