@@ -11,7 +11,7 @@ from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.naming import readable
-from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref
+from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref, StackFrame
 
 __all__ = ["Reason", "compile_error", "parse_reasons", "specialized_dim"]
 
@@ -66,7 +66,14 @@ def specialized_dim(record: CellRecord) -> Iterator[Finding]:
                 "Write the line without that constant, or remove mark_dynamic (maybe_mark_dynamic "
                 "allows torch to specialize)."
             )
-            yield _finding(record, compiled, "specialized-dim", message, advice)
+            frame = _specializing_frame(compiled, match["source"])
+            yield _finding(record, compiled, "specialized-dim", message, advice, frame)
+
+
+def _specializing_frame(compiled: Compile, source: str) -> StackFrame | None:
+    """Return the line that made a dimension constant."""
+    frames = [item.frame for item in compiled.specializations if source in item.sources]
+    return frames[0] if frames else None
 
 
 def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
@@ -76,20 +83,25 @@ def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
 
 
 def _finding(
-    record: CellRecord, compiled: Compile, code: str, message: str, advice: str
+    record: CellRecord,
+    compiled: Compile,
+    code: str,
+    message: str,
+    advice: str,
+    frame: StackFrame | None = None,
 ) -> Finding:
     error = compiled.error
-    stack = [error.frame, *error.user_stack] if error else []
-    frame = cell_frame(stack)
+    stack = [frame] if frame or not error else [error.frame, *error.user_stack]
+    inside = cell_frame(stack)
     start = def_line(record, compiled)
     return Finding(
         code=code,
         severity="error",
         message=message,
         advice=advice,
-        line=frame.line if frame else compiled.call_line or start,
-        lines=cell_lines(frame.line if frame else start, compiled.call_line),
-        frame=stack[-1] if stack else None,
+        line=inside.line if inside else compiled.call_line or start,
+        lines=cell_lines(inside.line if inside else start, compiled.call_line),
+        frame=stack[-1],
         refs=[Ref(compiled.key, "compile", "")],
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dynamo_nb.findings.breaks import graph_break
 from dynamo_nb.findings.eager import never_entered, not_compiled
 from dynamo_nb.findings.errors import compile_error, specialized_dim
+from dynamo_nb.findings.hooks import unguarded_hook
 from dynamo_nb.findings.loops import unrolled_loop
 from dynamo_nb.findings.recompiles import (
     became_dynamic,
@@ -26,6 +27,7 @@ RULES: dict[str, Rule] = {
     "compile-error": compile_error,
     "specialized-dim": specialized_dim,
     "never-entered": never_entered,
+    "unguarded-hook": unguarded_hook,
     "recompile-limit": recompile_limit,
     "not-compiled": not_compiled,
     "self-invalidating-guard": self_invalidating_guard,
