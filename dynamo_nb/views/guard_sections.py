@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dynamo_nb.record.types import Compile, Guard, GuardTree, ShapeGuard, Symbol
@@ -9,7 +10,22 @@ from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context, where
 from dynamo_nb.views.plain import plural
 
-__all__ = ["guards"]
+__all__ = ["conditions", "guards"]
+
+#: Torch appends the user's line to a condition; the line has a column of its own here.
+_COMMENT = re.compile(r"\s+# .*$", re.DOTALL)
+
+#: Five conditions that come with every tensor that nobody marked as dynamic or static.
+_UNMARKED = re.compile(r"hasattr\(.*, '_dynamo_\w*indices'\) == False")
+
+
+def conditions(code: list[str]) -> str:
+    """Return a guard's conditions in one line, without torch's comments and boilerplate."""
+    bare = [_COMMENT.sub("", part) for part in code]
+    shown = [part for part in bare if not _UNMARKED.fullmatch(part)]
+    if len(shown) < len(bare):
+        shown.append("no dimension marked dynamic or static")
+    return " and ".join(shown)
 
 
 def guards(entry: Compile, context: Context) -> Iterator[Section]:
@@ -19,7 +35,7 @@ def guards(entry: Compile, context: Context) -> Iterator[Section]:
         return (
             guard.kind,
             guard.source or guard.origin,
-            " and ".join(guard.code),
+            conditions(guard.code),
             guard.value,
             where(guard.frame),
         ), context.marks.of(guard.frame)
@@ -69,6 +85,6 @@ def _tree(tree: GuardTree, depth: int) -> Iterator[str]:
     indent = "  " * depth
     yield f"{indent}{tree.source or tree.accessor} {tree.manager} {tree.value_type}".rstrip()
     for leaf in tree.leaf_guards:
-        yield f"{indent}  {leaf.kind}: {' and '.join(leaf.code)}"
+        yield f"{indent}  {leaf.kind}: {conditions(leaf.code)}"
     for child in tree.children:
         yield from _tree(child, depth + 1)

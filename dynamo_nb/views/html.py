@@ -21,7 +21,7 @@ from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.marks import Marks
 from dynamo_nb.views.model import Report, base_name
 from dynamo_nb.views.phrases import compile_summary, function_text, headline, mode_text
-from dynamo_nb.views.plain import excerpt, place
+from dynamo_nb.views.plain import clip, excerpt, place
 from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
 from dynamo_nb.views.text import to_text
@@ -31,6 +31,7 @@ __all__ = ["static_id", "to_html", "to_page"]
 #: The class of each severity that has a colour; any other is shown as information.
 _SEVERITIES = {"error": "err", "warning": "warn"}
 
+_SHORT = 40  # characters of a code or an id
 _SOURCE_SHARE = 3  # the part of an output's size that the source may take: a third
 
 
@@ -129,9 +130,9 @@ def _found(report: Report, finding: Finding, marks: Marks, limits: Limits) -> _F
     lines = [finding.line, *finding.lines]
     outside = frame is not None and frame.file != CELL
     return _Found(
-        severity=limits.line(finding.severity),
+        severity=clip(limits.line(finding.severity), _SHORT),
         style=_SEVERITIES.get(finding.severity, "info"),
-        code=limits.line(finding.code),
+        code=clip(limits.line(finding.code), _SHORT),
         where=limits.line(place(frame) if frame else ""),
         message=limits.line(finding.message)
         + (f" ({finding.count} times)" if finding.count > 1 else ""),
@@ -143,11 +144,14 @@ def _found(report: Report, finding: Finding, marks: Marks, limits: Limits) -> _F
 
 def _source(report: Report, marks: Marks, limits: Limits) -> Markup:
     """Return the cell's source with its gutter: fewer lines where they would take too much."""
-    lines = limits.code
-    html = _block(listing(report, CELL, marks, limits))
-    while len(html.encode()) > limits.size // _SOURCE_SHARE and lines > 1:
-        lines //= 2
-        html = _block(listing(report, CELL, marks, limits, lines=lines))
+    block = listing(report, CELL, marks, limits)
+    html = _block(block)
+    while len(html.encode()) > limits.size // _SOURCE_SHARE and len(block.lines) > 1:
+        cut = len(block.lines) // 2
+        block = structs.replace(
+            block, lines=block.lines[:cut], left_out=block.left_out + len(block.lines) - cut
+        )
+        html = _block(block)
     return html
 
 
@@ -166,7 +170,7 @@ def _parts(context: Context, space: _Space) -> list[_Part]:
             rendered[index, at] = html
     return [
         _Part(
-            key=context.limits.line(entry.key),
+            key=clip(context.limits.line(entry.key), _SHORT),
             hue=index % HUES,
             title=context.limits.line(
                 function_text(base_name(entry), entry.file, entry.first_line)
@@ -207,6 +211,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dynamo_nb.views"),
         autoescape=True,
+        keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

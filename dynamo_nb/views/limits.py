@@ -57,8 +57,8 @@ CELL_OUTPUT = Limits(
 )
 
 PAGE = Limits(
-    size=24_000_000,
-    rows=4000,
+    size=12_000_000,
+    rows=3000,
     text=4000,
     width=4000,
     code=20_000,

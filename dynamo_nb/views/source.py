@@ -161,24 +161,26 @@ def op_name(target: str) -> str:
     return parts[-1]
 
 
-def listing(
-    report: Report, file: str, marks: Marks, limits: Limits, *, lines: int | None = None
-) -> Listing:
+def listing(report: Report, file: str, marks: Marks, limits: Limits) -> Listing:
     """Return the cell's lines, or of another file those around what belongs to it."""
     text = report.record.source if file == CELL else report.record.files.get(file, "")
-    facts = _Facts(report, file)
-    tokens = _tokens(text)
+    source = text.removesuffix("\n").split("\n")
     wanted = (
-        list(range(1, len(tokens) + 1))
+        list(range(1, len(source) + 1))
         if file == CELL
-        else _windows(marks.lines.get(file, ()), tokens)
+        else _windows(marks.lines.get(file, ()), len(source))
     )
-    shown = wanted[: limits.code if lines is None else lines]
-    made = [_line(facts, number, tokens[number - 1], marks, limits) for number in shown]
+    shown = wanted[: limits.code]
+    facts = _Facts(report, file)
+    tokens = _tokens([source[number - 1] for number in shown])
+    lines = [
+        _line(facts, number, pieces, marks, limits)
+        for number, pieces in zip(shown, tokens, strict=True)
+    ]
     return Listing(
         file="" if file == CELL else limits.line(file),
-        lines=made,
-        widths=_widths(made),
+        lines=lines,
+        widths=_widths(lines),
         left_out=len(wanted) - len(shown),
     )
 
@@ -214,24 +216,22 @@ def _widths(lines: list[SourceLine]) -> dict[str, int]:
     return widths
 
 
-def _windows(lines: Iterable[int], tokens: list[list[Piece]]) -> list[int]:
+def _windows(lines: Iterable[int], length: int) -> list[int]:
     shown = {near for line in lines for near in range(line - _AROUND, line + _AROUND + 1)}
-    return sorted(number for number in shown if 0 < number <= len(tokens))
+    return sorted(number for number in shown if 0 < number <= length)
 
 
-def _tokens(text: str) -> list[list[Piece]]:
-    """Split a source into its lines' tokens; positions stay those of the text."""
+def _tokens(source: list[str]) -> list[list[Piece]]:
+    """Split lines into their tokens; together the pieces of a line are its text."""
     lines: list[list[Piece]] = [[]]
     lexer = PythonLexer(stripnl=False, ensurenl=False)
-    for _, token, value in lexer.get_tokens_unprocessed(text):
+    for _, token, value in lexer.get_tokens_unprocessed("\n".join(source)):
         name = _token_class(token)
         for index, part in enumerate(value.split("\n")):
             if index:
                 lines.append([])
             if part:
                 lines[-1].append(Piece(part, name))
-    if len(lines) > 1 and not lines[-1]:
-        lines.pop()
     return lines
 
 
