@@ -15,6 +15,7 @@ _TENSOR_PROPERTIES = ("dtype", "device", "requires_grad", "shape", "stride")
 _SIZE = re.compile(r"([LG]\[.+?\])\.(size|stride)\(\)\[(\d+)\]")
 _CLOSURE = re.compile(r"^(.*)\.__closure__\[(\d+)\]\.cell_contents")
 _STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
+_DICT_LENGTH = re.compile(r"len\((.+)\) != \d+")
 _LENGTH_KINDS = ("LENGTH", "LEN")
 
 
@@ -54,19 +55,20 @@ class _Check:
         while not (info := root.check_verbose(self._locals)).result:
             text = str(info.verbose_code_parts[0]) if info.verbose_code_parts else ""
             source, kind, at_root = self._places.get(text) or self._tensor_place(text)
-            if not source and not at_root:
-                break
             yield self._failure(source, kind, text)
-            if at_root or source in dropped:
+            if not source or at_root or source in dropped:
                 break
             dropped.add(source)
             root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
         yield from self._epilogue()
 
     def _tensor_place(self, text: str) -> tuple[str, str, bool]:
-        """Place a message that is made at check time: those of tensors and of global state."""
+        """Place a message made at check time: of tensors, global state, a dict's length."""
         if _STATE.search(text):
             return "", "GLOBAL_STATE", True
+        length = _DICT_LENGTH.match(text)
+        if length and length[1] in self._sources:
+            return length[1], "DICT_LENGTH", False
         match = re.match(r"tensor '(.*?)' ", text)
         if match and match[1] in self._sources:
             return match[1], "TENSOR_MATCH", False
@@ -101,6 +103,7 @@ class _Check:
         size = _SIZE.fullmatch(source)
         if size:
             return self._size_change(size)
+        source = source.removesuffix(".__code__")  # a function is guarded by its code
         was = self._known.values.get(source) if self._known is not None else None
         current = self._evaluate(source, absent=_ABSENT)
         if current is _ABSENT:
@@ -113,14 +116,20 @@ class _Check:
             return f"len({self._name(source) or source})", then, str(now.length)
         if was is not None and was.type != now.type:
             return f"type({self._name(source) or source})", was.type, now.type
-        return self._name(source), was.text if was is not None else "", now.text
+        then = was.text if was is not None else _code(text).partition(f"{source} == ")[2]
+        return self._name(source), then, now.text
 
     def _state_change(self, names: str) -> tuple[str, str, str]:
         now = global_state()
         then = self._known.state if self._known is not None else {}
         changed = [name for name in now if name in then and then[name] != now[name]]
-        name = changed[0] if changed else names
-        return name, str(then.get(name, "")), str(now.get(name, ""))
+        if not changed:
+            return names, "", ""
+        was, current = then[changed[0]], now[changed[0]]
+        if isinstance(was, list) and isinstance(current, list):  # one value for each device
+            differing = [pair for pair in zip(was, current, strict=False) if pair[0] != pair[1]]
+            return names, *map(str, differing[0])
+        return changed[0], str(was), str(current)
 
     def _size_change(self, size: re.Match[str]) -> tuple[str, str, str]:
         known = self._known.values.get(size[1]) if self._known is not None else None

@@ -209,7 +209,7 @@ def recompile_causes(record: CellRecord) -> list[RecompileCause]:
         for index in _reasons_that_matter(compiled):
             reason = compiled.recompile_reasons[index]
             symbol = _new_symbol(compiled, reason)
-            key = (_code_object(compiled), _name(reason), symbol.name if symbol else "")
+            key = (_code_object(compiled), _name(compiled, reason), symbol.name if symbol else "")
             groups.setdefault(key, []).append(Change(compiled=compiled, index=index))
     causes = [_cause(changes) for changes in groups.values()]
     return sorted(causes, key=lambda cause: -len(cause.changes))
@@ -218,7 +218,9 @@ def recompile_causes(record: CellRecord) -> list[RecompileCause]:
 def _cause(changes: list[Change]) -> RecompileCause:
     first = changes[0]
     return RecompileCause(
-        name=_name(first.reason), changes=changes, symbol=_new_symbol(first.compiled, first.reason)
+        name=_name(first.compiled, first.reason),
+        changes=changes,
+        symbol=_new_symbol(first.compiled, first.reason),
     )
 
 
@@ -245,8 +247,15 @@ def _reasons_that_matter(compiled: Compile) -> list[int]:
     return against[min(against, key=lambda entry: (len(against[entry]), -_number(entry)))]
 
 
-def _name(reason: RecompileReason) -> str:
-    return reason.name or readable(reason.source) or reason.guard or reason.text
+def _name(compiled: Compile, reason: RecompileReason) -> str:
+    """Return what changed, for a person.
+
+    In the wrapper through which torch compiles its own modules, the model is `fn`.
+    """
+    name = reason.name or readable(reason.source) or reason.guard or reason.text
+    if compiled.file.endswith("external_utils.py") and reason.source.startswith("L['fn']"):
+        return compiled.name + name.removeprefix("fn")
+    return name
 
 
 def _new_symbol(compiled: Compile, reason: RecompileReason) -> Symbol | None:

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["readable"]
+__all__ = ["guarded_through", "readable"]
 
 _SCOPES = re.compile(r"\b[LG]\['([^']*)'\]")
 _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\]")
+_KEYS = re.compile(r"list\(dict\.keys\((.+?)\)\)")
 
 
 def readable(source: str) -> str:
     """Return a guard source as the user's code has it: `L['self'].counter` is `self.counter`."""
     text = _SCOPES.sub(r"\1", source)
-    text = _MEMBERS.sub(r".\1", text)
-    return text.replace(".__func__", "").replace(".__defaults__", " default")
+    text = _MEMBERS.sub(lambda member: _member(member[1]), text)
+    text = _KEYS.sub(r"list(\1)", text)
+    for plumbing in (".__func__", ".__code__"):
+        text = text.replace(plumbing, "")
+    return text.replace(".__defaults__", " default")
+
+
+def guarded_through(source: str) -> str:
+    """Return the source that a part of it stands for: a function for its code, a dict for a key."""
+    key = _KEYS.match(source)
+    return key[1] if key else source.removesuffix(".__code__")
+
+
+def _member(name: str) -> str:
+    return f".{name}" if name.isidentifier() else f"[{name}]"

@@ -10,7 +10,7 @@ import msgspec
 from dynamo_nb.events import Event
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
-from dynamo_nb.record.naming import readable
+from dynamo_nb.record.naming import guarded_through, readable
 from dynamo_nb.record.places import innermost
 from dynamo_nb.record.types import (
     Bytecode,
@@ -127,7 +127,8 @@ def _reader(builder: Builder, generation: int, entry: str, source: str) -> Stack
     compiled = builder.drafts.get(key) or builder.earlier.get(key)
     if compiled is None or not source:
         return None
-    frames = [g.frame for g in compiled.guards if g.source == source and g.frame is not None]
+    wanted = (source, guarded_through(source))
+    frames = [g.frame for g in compiled.guards if g.source in wanted and g.frame is not None]
     return frames[-1] if frames else None
 
 
