@@ -1,0 +1,117 @@
+/** Paints the drawing from afar: shapes and colours, and the names of groups. */
+import type { Camera, View } from "./camera";
+import { hueOf, type Marks, statesOf } from "./marks";
+import type { Palette } from "./palette";
+import { trace } from "./paths";
+import type { Drawing } from "./scene";
+import { type Box, isGroup } from "./tree";
+
+const LABEL = 11; // pixels on the screen, at any scale
+
+export class CanvasPainter {
+  readonly element = document.createElement("canvas");
+  private readonly context: CanvasRenderingContext2D | null;
+
+  constructor(private readonly palette: Palette) {
+    this.element.className = "dnb-g-canvas";
+    this.element.setAttribute("aria-hidden", "true");
+    this.context = this.element.getContext("2d");
+  }
+
+  paint(drawing: Drawing, camera: Camera, marks: Marks, width: number, height: number): void {
+    const pen = this.context;
+    if (!pen) return;
+    const density = window.devicePixelRatio || 1;
+    this.resize(Math.round(width * density), Math.round(height * density));
+    const { x, y, scale } = camera.view;
+    pen.setTransform(density, 0, 0, density, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.setTransform(scale * density, 0, 0, scale * density, x * density, y * density);
+    const seen = camera.seen();
+    const boxes = drawing.boxesIn(seen);
+    this.frames(pen, boxes, scale);
+    this.edges(pen, drawing, camera, marks);
+    this.nodes(pen, boxes, marks, scale);
+    pen.setTransform(density, 0, 0, density, 0, 0);
+    this.labels(pen, boxes, camera.view);
+  }
+
+  clear(): void {
+    this.context?.clearRect(0, 0, this.element.width, this.element.height);
+  }
+
+  private resize(width: number, height: number): void {
+    if (this.element.width !== width) this.element.width = width;
+    if (this.element.height !== height) this.element.height = height;
+  }
+
+  private frames(pen: CanvasRenderingContext2D, boxes: Box[], scale: number): void {
+    pen.lineWidth = 1 / scale;
+    pen.strokeStyle = this.palette.colour("border");
+    pen.fillStyle = this.palette.colour("frame");
+    for (const box of boxes) {
+      if (!isGroup(box) || !box.open) continue;
+      pen.fillRect(box.x, box.y, box.w, box.h);
+      pen.strokeRect(box.x, box.y, box.w, box.h);
+    }
+  }
+
+  private edges(
+    pen: CanvasRenderingContext2D,
+    drawing: Drawing,
+    camera: Camera,
+    marks: Marks,
+  ): void {
+    const { scale } = camera.view;
+    pen.lineWidth = 1 / scale;
+    pen.strokeStyle = this.palette.colour("edge");
+    pen.beginPath();
+    for (const one of drawing.segmentsIn(camera.seen())) trace(one.points, false, pen);
+    pen.stroke();
+    if (!marks.chosen) return;
+    pen.lineWidth = 2 / scale;
+    pen.strokeStyle = this.palette.colour("accent");
+    pen.beginPath();
+    for (const one of drawing.linesOf(marks.chosen)) trace(one.points, false, pen);
+    pen.stroke();
+  }
+
+  private nodes(pen: CanvasRenderingContext2D, boxes: Box[], marks: Marks, scale: number): void {
+    for (const box of boxes) {
+      if (isGroup(box) && box.open) continue;
+      const states = statesOf(box, marks);
+      const hue = hueOf(box, marks);
+      pen.globalAlpha = states.includes("dim") ? 0.25 : 1;
+      pen.fillStyle = this.fillOf(box, states, hue);
+      pen.fillRect(box.x, box.y, box.w, box.h);
+      pen.lineWidth = (states.includes("focus") ? 2.5 : 1) / scale;
+      pen.strokeStyle = this.palette.colour(states.includes("focus") ? "accent" : "border");
+      pen.strokeRect(box.x, box.y, box.w, box.h);
+    }
+    pen.globalAlpha = 1;
+  }
+
+  private fillOf(box: Box, states: string[], hue: number): string {
+    if (states.includes("lit")) return this.palette.colour("lit-strong");
+    if (hue >= 0) return this.palette.hue(hue);
+    return this.palette.colour(isGroup(box) ? "group" : "box");
+  }
+
+  /** Names of groups, where there is room for them. */
+  private labels(pen: CanvasRenderingContext2D, boxes: Box[], view: View): void {
+    pen.font = `${LABEL}px ${this.palette.font}`;
+    pen.textBaseline = "top";
+    for (const box of boxes) {
+      if (!isGroup(box)) continue;
+      const [width, height] = [box.w * view.scale, box.h * view.scale];
+      const text = box.label || box.detail;
+      if (height < LABEL + 2 || width < text.length * LABEL * 0.62 + 6) continue;
+      const [x, y] = [box.x * view.scale + view.x + 4, box.y * view.scale + view.y + 2];
+      pen.lineWidth = 3;
+      pen.strokeStyle = this.palette.colour("background");
+      pen.strokeText(text, x, y);
+      pen.fillStyle = this.palette.colour("text");
+      pen.fillText(text, x, y);
+    }
+  }
+}

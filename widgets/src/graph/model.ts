@@ -1,0 +1,134 @@
+/**
+ * An FX graph made ready for drawing: who uses whom by index, which nodes stand inside their users,
+ * and which carry a badge instead of an edge.
+ */
+import type { Compile, Graph, Node } from "../record";
+
+/** An output that returns more values than this has badges on them instead of edges from them. */
+export const WIDE_OUTPUT = 8;
+
+export interface GraphModel {
+  graph: Graph;
+  nodes: Node[];
+  index: Map<string, number>;
+  inputs: number[][];
+  users: number[][];
+  /** 1 for parameters, buffers and saved values: shown as names inside the nodes that use them. */
+  inside: Uint8Array;
+  /** What a node held inside its users is called there. */
+  shortNames: Map<number, string>;
+  /** What becomes of a node's value when no edge says so: `output`, `saved`, or empty. */
+  badges: string[];
+  /** Index of the output node; -1 when the graph has none. */
+  output: number;
+}
+
+export function modelOf(graph: Graph, compile?: Compile): GraphModel {
+  const nodes = graph.nodes;
+  const index = new Map(nodes.map((node, at) => [node.name, at]));
+  const inputs = nodes.map((node) => indices(node.inputs, index));
+  const users: number[][] = nodes.map(() => []);
+  inputs.forEach((used, user) => used.forEach((one) => users[one]!.push(user)));
+  const output = nodes.findLastIndex((node) => node.op === "output");
+  const model: GraphModel = {
+    graph,
+    nodes,
+    index,
+    inputs,
+    users,
+    inside: new Uint8Array(nodes.length),
+    shortNames: new Map(),
+    badges: nodes.map(() => ""),
+    output,
+  };
+  markInside(model, compile);
+  markReturned(model, compile);
+  return model;
+}
+
+const indices = (names: string[], index: Map<string, number>): number[] => [
+  ...new Set(names.map((name) => index.get(name)).filter((at) => at !== undefined)),
+];
+
+const PARAMETER = /_(?:parameters|buffers)_(\w+?)_?$/;
+const AOT_INPUT = /^(?:primals_(\d+)|arg(\d+)_1)$/;
+
+/** Mark what is drawn inside its users, as long as one of them is drawn at all. */
+function markInside(model: GraphModel, compile: Compile | undefined): void {
+  const given = dynamoInputs(model, compile);
+  const backward = model.graph.stage === "backward" || model.graph.direction === "backward";
+  model.nodes.forEach((node, at) => {
+    if (node.op !== "placeholder" && node.op !== "get_attr") return;
+    const origin = given?.(node.name) ?? node;
+    const parameter = PARAMETER.exec(origin.target);
+    const saved = backward && !node.name.startsWith("tangents");
+    const drawnUser = model.users[at]!.some((user) => user !== model.output);
+    if (!drawnUser || !(parameter || saved || node.op === "get_attr")) return;
+    model.inside[at] = 1;
+    model.shortNames.set(at, parameter?.[1] ?? node.name);
+  });
+}
+
+/**
+ * Dynamo's placeholder behind an AOT one. AOTAutograd numbers its inputs in Dynamo's order; this is
+ * relied on only where the counts and all shapes agree.
+ */
+function dynamoInputs(
+  model: GraphModel,
+  compile: Compile | undefined,
+): ((name: string) => Node | undefined) | undefined {
+  const dynamo = compile?.graphs.find((graph) => graph.stage === "dynamo");
+  if (!dynamo || dynamo === model.graph) return undefined;
+  const given = dynamo.nodes.filter((node) => node.op === "placeholder");
+  const base = model.nodes.some((node) => node.name.startsWith("primals_")) ? 1 : 0;
+  const counterpart = (name: string): Node | undefined => {
+    const found = AOT_INPUT.exec(name);
+    return found ? given[Number(found[1] ?? found[2]) - base] : undefined;
+  };
+  const agrees = model.nodes.every((node) => {
+    if (node.op !== "placeholder" || !AOT_INPUT.test(node.name)) return true;
+    const origin = counterpart(node.name);
+    return !!origin && shapeOf(origin) === shapeOf(node);
+  });
+  return agrees ? counterpart : undefined;
+}
+
+const shapeOf = (node: Node): string =>
+  typeof node.value === "object" && node.value && "shape" in node.value
+    ? node.value.shape.join()
+    : String(node.value);
+
+/** Give the values of a wide output a badge: what backward reads again was saved for it. */
+function markReturned(model: GraphModel, compile: Compile | undefined): void {
+  const returned = model.output < 0 ? [] : model.inputs[model.output]!;
+  if (returned.length <= WIDE_OUTPUT) return;
+  const backward = compile?.graphs.find((graph) => graph.stage === "backward");
+  const saved = new Set(
+    backward && backward !== model.graph
+      ? backward.nodes.filter((node) => node.op === "placeholder").map((node) => node.name)
+      : [],
+  );
+  for (const at of returned) {
+    model.badges[at] = saved.has(model.nodes[at]!.name) ? "saved" : "output";
+  }
+}
+
+/** Whether edges into the output node are left out, badges standing for them. */
+export const hasWideOutput = (model: GraphModel): boolean =>
+  model.output >= 0 && model.inputs[model.output]!.length > WIDE_OUTPUT;
+
+/** An operator's name without its package: `aten.mm`, `layer_norm`, `add`. */
+export function shortTarget(target: string): string {
+  const parts = target.split(".");
+  if (parts[0] === "aten" || parts[0] === "prims") return parts.slice(0, 2).join(".");
+  if (parts[0] === "torch" && parts[1] === "ops") return parts.slice(2, 4).join(".");
+  return parts[parts.length - 1] || target;
+}
+
+/** The operator, unless the node's name says it already, as `mul_3` does. */
+export function operatorBeside(node: Node): string {
+  if (node.op === "placeholder" || node.op === "output") return "";
+  const operator = shortTarget(node.target);
+  const stem = node.name.replace(/_\d+$/, "");
+  return operator.split(".").pop() === stem ? "" : operator;
+}

@@ -1,0 +1,171 @@
+/** Paints the drawing at reading size: SVG elements for what is on the screen, and no others. */
+import type { Camera } from "./camera";
+import type { Segment } from "./layout";
+import { hueOf, type Marks, statesOf } from "./marks";
+import { SvgPen, trace } from "./paths";
+import type { Drawing } from "./scene";
+import { CHAR, clip, SMALL_CHAR, textsOf } from "./sizes";
+import { type Box, isGroup } from "./tree";
+
+const SPACE = "http://www.w3.org/2000/svg";
+
+type Attributes = Record<string, string | number>;
+
+function make<K extends keyof SVGElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  text = "",
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS(SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  if (text) element.textContent = text;
+  return element;
+}
+
+export class SvgPainter {
+  readonly element = make("svg", { class: "dnb-g-svg", "aria-hidden": "true" });
+  private readonly world = make("g");
+  private readonly frames = make("g");
+  private readonly edges = make("g");
+  private readonly chosen = make("path", { class: "dnb-g-chosen" });
+  private readonly nodes = make("g");
+  private readonly boxes = new Map<Box, SVGGElement>();
+  private readonly lines = new Map<Segment, SVGElement>();
+  private drawing: Drawing | null = null;
+  private marks: Marks | null = null;
+
+  constructor() {
+    this.world.append(this.frames, this.edges, this.chosen, this.nodes);
+    this.element.append(this.world);
+  }
+
+  paint(drawing: Drawing, camera: Camera, marks: Marks): void {
+    if (drawing !== this.drawing) this.clear();
+    this.drawing = drawing;
+    const { x, y, scale } = camera.view;
+    this.world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    const seen = camera.seen();
+    keep(this.boxes, drawing.boxesIn(seen), (box) => this.addBox(box, marks));
+    keep(this.lines, drawing.segmentsIn(seen), (one) => this.addLine(one));
+    if (marks !== this.marks) this.remark(marks);
+    this.marks = marks;
+  }
+
+  clear(): void {
+    for (const layer of [this.frames, this.edges, this.nodes]) layer.replaceChildren();
+    this.boxes.clear();
+    this.lines.clear();
+    this.marks = this.drawing = null;
+  }
+
+  private remark(marks: Marks): void {
+    for (const [box, element] of this.boxes) element.setAttribute("class", classOf(box, marks));
+    const pen = new SvgPen();
+    if (marks.chosen) {
+      for (const one of this.drawing!.linesOf(marks.chosen)) trace(one.points, one.arrow, pen);
+    }
+    this.chosen.setAttribute("d", pen.toString());
+  }
+
+  private addBox(box: Box, marks: Marks): SVGGElement {
+    const frame = isGroup(box) && box.open;
+    const element = frame ? frameOf(box) : this.boxOf(box);
+    element.setAttribute("class", classOf(box, marks));
+    (frame ? this.frames : this.nodes).append(element);
+    return element;
+  }
+
+  private boxOf(box: Box): SVGGElement {
+    const { model } = this.drawing!.tree;
+    const texts = textsOf(box, model);
+    const element = make("g", {
+      transform: `translate(${box.x} ${box.y})`,
+      [isGroup(box) ? "data-group" : "data-node"]: box.label,
+    });
+    const size = { width: box.w, height: box.h, rx: 4 };
+    if (isGroup(box)) element.append(make("rect", { ...size, x: 3, y: 3, class: "dnb-g-back" }));
+    element.append(make("rect", { ...size, class: "dnb-g-rect" }));
+    if (!isGroup(box)) {
+      element.append(make("path", { class: "dnb-g-hue", d: `M4.5 4v${box.h - 8}` }));
+    }
+    const first = make("text", { x: 10, y: 15 });
+    if (isGroup(box)) first.append(make("tspan", { class: "dnb-g-mark" }, "▸ "));
+    first.append(make("tspan", { class: "dnb-g-name" }, texts.name));
+    if (texts.beside) first.append(make("tspan", { class: "dnb-g-op" }, ` ${texts.beside}`));
+    element.append(first);
+    this.addSmallTexts(element, box, texts);
+    return element;
+  }
+
+  private addSmallTexts(element: SVGGElement, box: Box, texts: ReturnType<typeof textsOf>): void {
+    let y = 29;
+    const badge = isGroup(box) ? "" : this.drawing!.tree.model.badges[box.node]!;
+    if (texts.below) element.append(make("text", { x: 10, y, class: "dnb-g-below" }, texts.below));
+    if (badge) {
+      const width = (badge.length + 1.6) * SMALL_CHAR;
+      const x = box.w - width - 5;
+      element.append(make("rect", { x, y: y - 9, width, height: 12, rx: 6, class: "dnb-g-badge" }));
+      const at = { x: x + width / 2, y, class: "dnb-g-badge-text" };
+      element.append(make("text", at, badge));
+    }
+    if (texts.below || badge) y += 14;
+    if (texts.inside) element.append(make("text", { x: 10, y, class: "dnb-g-inside" }, texts.inside));
+  }
+
+  private addLine(one: Segment): SVGElement {
+    const pen = new SvgPen();
+    trace(one.points, one.arrow, pen);
+    const element = make("g", { class: one.far ? "dnb-g-stub" : "dnb-g-edge" });
+    element.append(make("path", { d: pen.toString() }));
+    if (one.far) element.append(stubLabel(one));
+    this.edges.append(element);
+    return element;
+  }
+}
+
+function frameOf(box: Box): SVGGElement {
+  const element = make("g", {
+    transform: `translate(${box.x} ${box.y})`,
+    "data-group": box.label,
+  });
+  const heading = make("text", { x: 8, y: 15 });
+  heading.append(make("tspan", { class: "dnb-g-mark" }, "▾ "));
+  const room = Math.floor(box.w / CHAR) - 3;
+  heading.append(make("tspan", { class: "dnb-g-name" }, clip(box.label || box.detail, room)));
+  const left = room - box.label.length - 1;
+  if (box.label && box.detail && left > 3) {
+    heading.append(make("tspan", { class: "dnb-g-op" }, ` ${clip(box.detail, left)}`));
+  }
+  element.append(
+    make("rect", { width: box.w, height: box.h, rx: 6, class: "dnb-g-frame" }),
+    heading,
+  );
+  return element;
+}
+
+/** A cut edge's stub says which box is at its other end. */
+function stubLabel(one: Segment): SVGTextElement {
+  const goes = one.far !== one.from;
+  const [x, top, , bottom] = one.points as [number, number, number, number];
+  const text = `${goes ? "↓" : "↑"} ${clip(one.far!.label, 18)}`;
+  return make("text", { x: x + 4, y: goes ? bottom : top + 5 }, text);
+}
+
+function classOf(box: Box, marks: Marks): string {
+  const frame = isGroup(box) && box.open;
+  const hue = hueOf(box, marks);
+  const kind = frame ? "dnb-g-open" : isGroup(box) ? "dnb-g-closed" : "dnb-g-node";
+  const states = statesOf(box, marks).map((state) => ` dnb-g-is-${state}`);
+  return `${kind} dnb-hue-${hue < 0 ? "none" : hue}${states.join("")}`;
+}
+
+/** Remove what is no longer wanted, add what is new. */
+function keep<T, E extends Element>(live: Map<T, E>, wanted: T[], add: (thing: T) => E): void {
+  const now = new Set(wanted);
+  for (const [thing, element] of live) {
+    if (now.has(thing)) continue;
+    element.remove();
+    live.delete(thing);
+  }
+  for (const thing of now) if (!live.has(thing)) live.set(thing, add(thing));
+}

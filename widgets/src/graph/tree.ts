@@ -1,0 +1,218 @@
+/**
+ * The nested boxes of a graph. Each group is an interval of one topological order of the nodes, so
+ * drawing it as a single box can never close a cycle.
+ */
+import { type GraphModel } from "./model";
+import { modulesOf, type Step } from "./modules";
+import { chunkMany, foldRuns, Signatures } from "./folding";
+
+export type BoxKind = "node" | "module" | "fold" | "chunk";
+
+export interface Box {
+  kind: BoxKind;
+  /** Index of the node; -1 for a group. */
+  node: number;
+  label: string;
+  /** A module's class; for a node, the module that holds nothing but it. */
+  detail: string;
+  kids: Box[];
+  parent: Box | null;
+  open: boolean;
+  /** Position in the tree, parents first. */
+  id: number;
+  depth: number;
+  /** The nodes inside, as positions in `Tree.order`. */
+  start: number;
+  end: number;
+  /** Geometry, set by the layout. */
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+export interface Tree {
+  model: GraphModel;
+  root: Box;
+  boxes: Box[];
+  /** All drawn nodes, in an order in which inputs come first. */
+  order: number[];
+  /** The box of each node; undefined for nodes drawn inside their users. */
+  leafOf: (Box | undefined)[];
+}
+
+export function newBox(kind: BoxKind, label: string, detail = "", kids: Box[] = []): Box {
+  return {
+    kind,
+    node: -1,
+    label,
+    detail,
+    kids,
+    parent: null,
+    open: false,
+    id: -1,
+    depth: 0,
+    start: 0,
+    end: 0,
+    x: 0,
+    y: 0,
+    w: 0,
+    h: 0,
+  };
+}
+
+export const isGroup = (box: Box): boolean => box.node < 0;
+export const nodeCount = (box: Box): number => box.end - box.start;
+
+export function buildTree(model: GraphModel): Tree {
+  const drawn: number[] = [];
+  for (let at = 0; at < model.nodes.length; at++) {
+    if (!model.inside[at] && at !== model.output) drawn.push(at);
+  }
+  const kids = arrange(model, modulesOf(model), drawn, 0);
+  const root = newBox("module", "", "", kids);
+  unwrap(root, model);
+  compact(root, new Signatures(model));
+  if (model.output >= 0) root.kids.push(leaf(model, model.output));
+  return number(model, root);
+}
+
+function leaf(model: GraphModel, at: number): Box {
+  const box = newBox("node", model.nodes[at]!.name);
+  box.node = at;
+  return box;
+}
+
+/** A module's run of nodes, and the loose nodes that stand after it. */
+interface Segment {
+  step: Step | null;
+  members: number[];
+  loose: number[];
+}
+
+/**
+ * Gather nodes into their modules of one level. A node joins the last run of its module when
+ * nothing that it uses comes after that run; else it starts a new run.
+ */
+function arrange(model: GraphModel, steps: Step[][], members: number[], depth: number): Box[] {
+  const segments: Segment[] = [{ step: null, members: [], loose: [] }];
+  const lastOf = new Map<string, number>();
+  const place = new Map<number, number>(); // twice the segment's number, and 1 more when loose
+  for (const at of members) {
+    let after = 0;
+    for (const input of model.inputs[at]!) after = Math.max(after, place.get(input) ?? 0);
+    const step = steps[at]![depth];
+    if (!step) {
+      segments[after >> 1]!.loose.push(at);
+      place.set(at, after | 1);
+      continue;
+    }
+    let run = lastOf.get(step.path) ?? -1;
+    if (2 * run < after) {
+      run = segments.push({ step, members: [], loose: [] }) - 1;
+      lastOf.set(step.path, run);
+    }
+    segments[run]!.members.push(at);
+    place.set(at, 2 * run);
+  }
+  return segments.flatMap(({ step, members: inner, loose }) => {
+    const boxes = loose.map((at) => leaf(model, at));
+    if (step) {
+      boxes.unshift(
+        newBox("module", step.label, step.kind, arrange(model, steps, inner, depth + 1)),
+      );
+    }
+    return boxes;
+  });
+}
+
+/** Leave out modules that hold the whole graph: they would only be a frame around it. */
+function unwrap(root: Box, model: GraphModel): void {
+  const isInput = (box: Box): boolean =>
+    !isGroup(box) && model.nodes[box.node]!.op === "placeholder";
+  for (;;) {
+    const [only, ...others] = root.kids.filter((kid) => !isInput(kid));
+    if (!only || others.length || !isGroup(only)) return;
+    root.label = [root.label, only.label].filter(Boolean).join(".");
+    root.detail = only.detail;
+    root.kids = root.kids.flatMap((kid) => (kid === only ? only.kids : [kid]));
+  }
+}
+
+/** Bottom up: join modules that only hold one thing, fold equal layers, part long rows. */
+function compact(group: Box, signatures: Signatures): void {
+  for (const kid of group.kids) if (isGroup(kid)) compact(kid, signatures);
+  group.kids = group.kids.map(joinSingle);
+  group.kids = chunkMany(foldRuns(group.kids, signatures), signatures.model);
+}
+
+function joinSingle(box: Box): Box {
+  const only = box.kids.length === 1 ? box.kids[0]! : null;
+  if (!only || box.kind !== "module") return box;
+  if (!isGroup(only)) {
+    only.detail = only.detail ? `${box.label}.${only.detail}` : box.label;
+    return only;
+  }
+  if (only.kind !== "module") return box;
+  only.label = [box.label, only.label].filter(Boolean).join(".");
+  return only;
+}
+
+function number(model: GraphModel, root: Box): Tree {
+  const tree: Tree = { model, root, boxes: [], order: [], leafOf: new Array(model.nodes.length) };
+  const visit = (box: Box, parent: Box | null): void => {
+    box.parent = parent;
+    box.depth = parent ? parent.depth + 1 : 0;
+    box.id = tree.boxes.push(box) - 1;
+    box.start = tree.order.length;
+    if (isGroup(box)) {
+      for (const kid of box.kids) visit(kid, box);
+    } else {
+      tree.order.push(box.node);
+      tree.leafOf[box.node] = box;
+    }
+    box.end = tree.order.length;
+  };
+  visit(root, null);
+  root.open = true;
+  return tree;
+}
+
+/** Open groups level by level, the outermost first, while at most `budget` boxes are shown. */
+export function openWithin(tree: Tree, budget: number): void {
+  for (const box of tree.boxes) box.open = false;
+  tree.root.open = true;
+  let shown = tree.root.kids.length;
+  for (let level = tree.root.kids; level.length; ) {
+    const next: Box[] = [];
+    for (const box of level) {
+      if (!isGroup(box) || box.kind === "fold" || shown + box.kids.length > budget) continue;
+      box.open = true;
+      shown += box.kids.length;
+      next.push(...box.kids);
+    }
+    level = next;
+  }
+}
+
+export function openAll(tree: Tree, open: boolean): void {
+  for (const box of tree.boxes) box.open = open && isGroup(box);
+  tree.root.open = true;
+}
+
+/** Open all that hides a box. Return whether anything changed. */
+export function reveal(box: Box): boolean {
+  let changed = false;
+  for (let at = box.parent; at; at = at.parent) {
+    changed ||= !at.open;
+    at.open = true;
+  }
+  return changed;
+}
+
+/** The box that stands for a node now: its own, or the closed group that hides it. */
+export function shownBox(box: Box): Box {
+  let shown = box;
+  for (let at = box.parent; at; at = at.parent) if (!at.open) shown = at;
+  return shown;
+}
