@@ -8,6 +8,7 @@ and no name is added to the notebook's namespace.
 from __future__ import annotations
 
 import ast
+import sys
 import threading
 from typing import Any
 
@@ -17,6 +18,16 @@ __all__ = ["Calls", "rewrite", "through"]
 
 #: Callees that are written as such. What a literal or a lambda returns is not looked at.
 CALLEES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.IfExp, ast.BoolOp, ast.NamedExpr)
+
+
+class _Kept:
+    """A compiled callable, and how many of the references to its owner are our own."""
+
+    def __init__(self, owner: Any, target: Any, compiled: Any) -> None:
+        self.owner = owner
+        self.target = target
+        self.compiled = compiled
+        self.own = 0
 
 
 class Calls:
@@ -29,7 +40,7 @@ class Calls:
         Calls.count += 1
         self.number = Calls.count
         self._arguments = arguments
-        self._compiled: dict[tuple[int, ...], tuple[Any, Any]] = {}
+        self._kept: dict[tuple[int, int], _Kept] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> Calls:
@@ -38,7 +49,7 @@ class Calls:
 
     def __exit__(self, *exc: object) -> None:
         Calls.current = None
-        self._compiled.clear()
+        self._kept.clear()
 
     def through(self, callee: Any) -> Any:
         """Return `callee` compiled, the same object each time, or as it is."""
@@ -47,11 +58,22 @@ class Calls:
     def _compile(self, target: Any) -> Any:
         from dynamo_nb.capture import compiler
 
-        key = (id(getattr(target, "__self__", None)), id(getattr(target, "__func__", target)))
+        owner = getattr(target, "__self__", target)
+        key = (id(owner), id(getattr(target, "__func__", target)))
         with self._lock:
-            if key not in self._compiled:
-                self._compiled[key] = (target, compiler.compiled(target, self._arguments))
-            return self._compiled[key][1]
+            if key not in self._kept:
+                self._let_go()
+                before = sys.getrefcount(owner)
+                kept = _Kept(owner, target, compiler.compiled(target, self._arguments))
+                kept.own = sys.getrefcount(owner) - before + (target is not owner)
+                self._kept[key] = kept
+            return self._kept[key].compiled
+
+    def _let_go(self) -> None:
+        """Drop what nothing else refers to any more: a cell that makes model after model."""
+        for key, kept in list(self._kept.items()):
+            if sys.getrefcount(kept.owner) - kept.own <= 1:
+                del self._kept[key]
 
 
 def through(callee: Any, number: int) -> Any:

@@ -16,6 +16,7 @@ from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
 from dynamo_nb.runner import arguments, calls, cell, mode
 from dynamo_nb.runner.embedded import is_wrapped, with_embedded
+from dynamo_nb.runner.tracebacks import plain_tracebacks
 
 __all__ = ["Execution", "error_of"]
 
@@ -69,6 +70,7 @@ class Execution:
         if self.options.fresh:
             compiler.reset()
         self._watch()
+        self._stack.enter_context(plain_tracebacks(self._shell))
         if self.options.device:
             self._stack.enter_context(compiler.on_device(self.options.device))
         self._stack.enter_context(compiler.settings(asked.settings))

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-__all__ = ["without_own_frames"]
+__all__ = ["plain_tracebacks", "without_own_frames"]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+
+
+@contextmanager
+def plain_tracebacks(shell: Any) -> Iterator[None]:
+    """Make a shell show its tracebacks without this package's frames.
+
+    The shell shows an exception as soon as it is raised, before any event says that the cell has
+    ended; so its method is replaced, on this one shell and for this one cell.
+    """
+    show = shell.showtraceback
+
+    @functools.wraps(show)
+    def showtraceback(exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+        without_own_frames(exc_tuple[1] if exc_tuple else sys.exc_info()[1])
+        show(exc_tuple, *args, **kwargs)
+
+    before = vars(shell).get("showtraceback")
+    shell.showtraceback = showtraceback
+    try:
+        yield
+    finally:
+        del shell.showtraceback
+        if before is not None:
+            shell.showtraceback = before
 
 
 def without_own_frames(error: BaseException | None) -> None:
