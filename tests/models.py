@@ -90,8 +90,9 @@ GPT2 = """\
 from transformers import GPT2Config, GPT2LMHeadModel
 
 model = GPT2LMHeadModel(GPT2Config(
-    vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=32, use_cache=False, loss_type="ForCausalLM",
+    vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=32, use_cache=False,
     resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=1, eos_token_id=2,
+    loss_type="ForCausalLM",
 ))
 tokens = torch.randint(0, 100, (2, 8))
 inputs = {"input_ids": tokens, "labels": tokens}
