@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +11,26 @@ if TYPE_CHECKING:
     from dynamo_nb.runner.script import ScriptCapture
 
 __all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension"]
+
+
+class _Callable(ModuleType):
+    def __call__(self, name: str = "") -> ScriptCapture:
+        return _capture(name)
+
+
+class _Package(ModuleType):
+    """The package, whose function `capture` and whose part of that name can both be called.
+
+    Importing the part `dynamo_nb.capture` puts that module where the function was.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "capture" and isinstance(value, ModuleType):
+            value.__class__ = _Callable
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 _ATTRIBUTE = "_dynamo_nb_extension"
 
@@ -41,6 +63,9 @@ def capture(name: str = "") -> ScriptCapture:
     from dynamo_nb.session import current
 
     return ScriptCapture(name, current())
+
+
+_capture = capture  # the name itself may come to mean the part
 
 
 def last(name: str = "") -> CellRecord | None:

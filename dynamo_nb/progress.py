@@ -7,6 +7,7 @@ import html
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -51,22 +52,25 @@ class NotebookLine:
     shows as nothing, and a saved notebook compares equal to one where it never was.
     """
 
-    def __init__(self) -> None:
-        self._handle: Any = None
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._output = ""
 
     def show(self, text: str) -> None:
         """Show `text` in the output; make the output first if there is none."""
-        from IPython.display import DisplayHandle
-
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display({}, raw=True)
+        if not self._output:
+            self._output = uuid.uuid4().hex
+            self._publish({}, update=False)
         page = f"<pre>{html.escape(text)}</pre>"
-        self._handle.update({"text/plain": text, "text/html": page}, raw=True)
+        self._publish({"text/plain": text, "text/html": page})
 
     def clear(self) -> None:
         """Empty the output."""
-        self._handle.update({}, raw=True)
+        self._publish({})
+
+    def _publish(self, shown: dict[str, str], update: bool = True) -> None:
+        output = {"display_id": self._output}
+        self._shell.display_pub.publish(shown, transient=output, update=update)
 
 
 class Progress:
@@ -75,6 +79,7 @@ class Progress:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._at: tuple[str, str, str] | None = None
+        self._names: dict[str, str] = {}
         self._since = 0.0
         self._shown = False
         self._lock = threading.Lock()
@@ -88,7 +93,8 @@ class Progress:
                 self._at = None
             else:
                 self._since = self._since if self._at else time.monotonic()
-                self._at = (compile_id, name, stage)
+                self._names[compile_id] = name or self._names.get(compile_id, "")
+                self._at = (compile_id, self._names[compile_id], stage)
         if self._thread is None and self._at is not None:
             self._start()
         if self._at is None:
@@ -120,7 +126,7 @@ class Progress:
             if self._at is None or elapsed < PATIENCE or self._done.is_set():
                 return
             compile_id, name, stage = self._at
-            text = f"compiling {compile_id} {name}: {stage}, {elapsed:.0f} s"
+            text = f"compiling {f'{compile_id} {name}'.strip()}: {stage}, {elapsed:.0f} s"
             self._shown = True
             self._safely(self._line.show, text)
 
@@ -139,7 +145,7 @@ class Progress:
 
 def _line_for(shell: Any) -> Line | None:
     if getattr(shell, "kernel", None) is not None:
-        return NotebookLine()
+        return NotebookLine(shell)
     return TerminalLine() if sys.stderr is not None and sys.stderr.isatty() else None
 
 
