@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 
 from dynamo_nb.record.naming import readable
@@ -10,20 +11,21 @@ from dynamo_nb.record.types import (
     Bytecode,
     Compile,
     Graph,
-    GraphBreak,
     Instruction,
     Kernel,
     Node,
     RecompileReason,
     StageTime,
 )
-from dynamo_nb.views.blocks import Section, code, table
+from dynamo_nb.views.blocks import Code, Section, code, table
 from dynamo_nb.views.context import Context, inner, where
 from dynamo_nb.views.guard_sections import guards
 from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
 from dynamo_nb.views.plain import compact_lines, plural, value_text
 
 __all__ = ["compile_sections"]
+
+_COLUMNS = 100  # at which torch's explanations wrap
 
 
 def graphs(entry: Compile, context: Context) -> Iterator[Section]:
@@ -69,44 +71,47 @@ def _graph_summary(graph: Graph) -> str:
 
 
 def graph_breaks(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield the graph breaks, with torch's explanation and hints."""
-
-    def row(item: GraphBreak) -> tuple[tuple[str, ...], str]:
-        explanation = item.explanation or item.reason
-        url = item.url if item.url.startswith("https://") else ""
-        return (
-            where(item.frame),
-            item.kind,
-            explanation,
-            " ".join(item.hints),
-            item.context,
-            url or item.id,
-        ), context.marks.of(item.frame, *item.user_stack)
-
+    """Yield the graph breaks, with torch's explanation, hints and page."""
     breaks = final_breaks(entry)
+    blocks = []
+    for item in breaks[: context.limits.rows]:
+        text = [
+            f"{where(item.frame)}: {item.kind}",
+            item.explanation or item.reason,
+            *(f"Hint: {hint}" for hint in item.hints),
+            f"Context: {item.context}" if item.context else "",
+            item.url or item.id,
+        ]
+        blocks.append(_prose(text, context.marks.of(item.frame, *item.user_stack), context))
     if breaks:
-        yield Section(
-            title="graph breaks",
-            summary=str(len(breaks)),
-            blocks=[
-                table("line|kind|explanation|hints|context|see", breaks, row, context.limits),
-            ],
-            rank=1,
-        )
+        yield Section(title="graph breaks", summary=str(len(breaks)), blocks=blocks, rank=1)
+
+
+def _prose(paragraphs: list[str], marks: str, context: Context) -> Code:
+    """Return paragraphs of torch's as a block that wraps, all of which belongs to some lines."""
+    lines = [
+        line
+        for paragraph in paragraphs
+        for part in paragraph.split("\n")
+        for line in textwrap.wrap(part, _COLUMNS, subsequent_indent="  ") or [""] * bool(part)
+    ]
+    return code("\n".join(lines), context.limits, dict.fromkeys(range(1, len(lines) + 1), marks))
 
 
 def failure(entry: Compile, context: Context) -> Iterator[Section]:
     """Yield the error that ended a compile, and the attempts before."""
     error = entry.error
     if error:
-        text = [error.message or error.kind, error.explanation]
-        text += [f"Hint: {hint}" for hint in error.hints]
+        text = [error.message or error.kind]
+        text += [part for part in (error.explanation,) if part and part not in error.message]
+        text += [f"Hint: {hint}" for hint in error.hints if hint not in error.message]
+        marks = context.marks.of(error.frame)
         yield Section(
             title=f"error {error.type}",
             summary=where(error.frame),
-            blocks=[code("\n".join(part for part in text if part), context.limits)],
+            blocks=[_prose(text, marks, context)],
             rank=1,
-            marks=context.marks.of(error.frame),
+            marks=marks,
             is_open=True,
         )
 

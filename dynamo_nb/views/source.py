@@ -257,7 +257,7 @@ def _token_class(token: object) -> str:
 
 
 def _underline(pieces: list[Piece], spans: list[StackFrame]) -> list[Piece]:
-    """Cut tokens where a span begins or ends, and mark those inside."""
+    """Cut tokens where a span begins or ends, mark those inside, join what then looks alike."""
     length = sum(len(piece.text) for piece in pieces)
     ranges = [
         (span.column, span.end_column if span.end_line in (None, span.line) else length)
@@ -272,7 +272,11 @@ def _underline(pieces: list[Piece], spans: list[StackFrame]) -> list[Piece]:
         stops = [start, *(edge for edge in edges if start < edge < end), end]
         for a, b in pairwise(stops):
             inside = any(first <= a and (last or length) >= b for first, last in ranges)
-            cut.append(Piece(piece.text[a - start : b - start], piece.token, inside))
+            part = Piece(piece.text[a - start : b - start], piece.token, inside)
+            if cut and (cut[-1].token, cut[-1].marked) == (part.token, part.marked):
+                cut[-1] = Piece(cut[-1].text + part.text, part.token, inside)
+            else:
+                cut.append(part)
         start = end
     return cut
 
