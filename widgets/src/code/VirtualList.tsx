@@ -1,0 +1,149 @@
+/**
+ * A list of rows of one height of which only those on screen exist. It is a listbox: arrow keys
+ * move, Enter holds; pointing and clicking come through `linked`.
+ */
+import type { ComponentChildren, VNode } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useSignalEffect } from "@preact/signals";
+import { linked } from "../linked";
+import { refKey, type Ref, type Selection } from "../selection";
+
+const OVERSCAN = 12;
+const ASSUMED = 480; // the height before the first layout
+
+export interface VirtualListProps {
+  label: string;
+  count: number;
+  rowHeight?: number;
+  selection: Selection;
+  refOf(index: number): Ref | null;
+  row(index: number): ComponentChildren;
+  className?: string;
+  /** The row to bring into view at first. */
+  start?: number;
+  /** Follow the held selection to its first lit row. */
+  follow?: boolean;
+}
+
+export function VirtualList(props: VirtualListProps): VNode {
+  const { count, selection, refOf, rowHeight = 19, follow = true } = props;
+  const viewport = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(ASSUMED);
+  const [active, setActive] = useState(-1);
+
+  useLayoutEffect(() => {
+    const element = viewport.current;
+    if (!element) return undefined;
+    const measure = (): void => setHeight(element.clientHeight || ASSUMED);
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+
+  const reveal = (index: number): void => {
+    const element = viewport.current;
+    if (!element) return;
+    const [y, room] = [index * rowHeight, element.clientHeight || ASSUMED];
+    const hidden = y < element.scrollTop || y + rowHeight > element.scrollTop + room;
+    if (hidden) element.scrollTop = Math.max(0, y - room / 3);
+  };
+
+  useEffect(() => {
+    if (props.start !== undefined && props.start >= 0) reveal(props.start);
+  }, [props.start]);
+
+  useSignalEffect(() => {
+    const held = selection.pinned.value;
+    const lit = selection.lit.value;
+    if (!held || !follow) return;
+    const first = firstLit(count, refOf, lit, refKey(held));
+    if (first >= 0) reveal(first);
+  });
+
+  const move = (index: number): void => {
+    const next = Math.max(0, Math.min(count - 1, index));
+    setActive(next);
+    reveal(next);
+    selection.set(refOf(next), "hover");
+  };
+  const page = Math.max(1, Math.floor(height / rowHeight) - 1);
+  const moves: Record<string, () => void> = {
+    ArrowDown: () => move(active + 1),
+    ArrowUp: () => move(active < 0 ? 0 : active - 1),
+    PageDown: () => move(active + page),
+    PageUp: () => move(active - page),
+    Home: () => move(0),
+    End: () => move(count - 1),
+    Enter: () => hold(),
+    " ": () => hold(),
+  };
+  const hold = (): void => {
+    const ref = active >= 0 ? refOf(active) : null;
+    if (ref) selection.set(ref, "pin");
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const act = moves[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    act();
+    event.preventDefault();
+  };
+
+  const first = Math.max(0, Math.floor(top / rowHeight) - OVERSCAN);
+  const last = Math.min(count, Math.ceil((top + height) / rowHeight) + OVERSCAN);
+  const rows = [];
+  for (let index = first; index < last; index++) {
+    rows.push(
+      <div
+        key={index}
+        id={`${id}-${index}`}
+        role="option"
+        aria-selected={index === active}
+        aria-posinset={index + 1}
+        aria-setsize={count}
+        class="dnx-row"
+        style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+        onPointerDown={() => setActive(index)}
+        {...linked(refOf(index))}
+      >
+        {props.row(index)}
+      </div>,
+    );
+  }
+  const shown = active >= first && active < last;
+  return (
+    <div
+      ref={viewport}
+      class={`dnx-list ${props.className ?? ""}`}
+      role="listbox"
+      aria-label={props.label}
+      tabIndex={0}
+      {...(shown ? { "aria-activedescendant": `${id}-${active}` } : {})}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onKeyDown={onKeyDown}
+    >
+      <div role="presentation" class="dnx-list-all" style={{ height: `${count * rowHeight}px` }}>
+        {rows}
+      </div>
+    </div>
+  );
+}
+
+/** The row of the held ref itself, else the first that is lit. */
+function firstLit(
+  count: number,
+  refOf: (index: number) => Ref | null,
+  lit: Set<string>,
+  held: string,
+): number {
+  let found = -1;
+  for (let index = 0; index < count; index++) {
+    const ref = refOf(index);
+    const key = ref && refKey(ref);
+    if (key === held) return index;
+    if (found < 0 && key && lit.has(key)) found = index;
+  }
+  return found;
+}

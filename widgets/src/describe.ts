@@ -1,0 +1,94 @@
+/** The selection in words: for the status line, which is also what a screen reader hears. */
+import { changeText, compileOf } from "./facts";
+import { CELL, lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
+import type { CellRecord, Compile, Graph, Ref, StackFrame } from "./record";
+import type { GuardsPart, Store } from "./store";
+
+interface Found {
+  record: CellRecord;
+  compile: Compile | undefined;
+  store: Store;
+  ref: Ref;
+}
+
+/** What each kind of ref is, in words. */
+const WORDS: Record<string, (found: Found) => string> = {
+  line: ({ ref }) => {
+    const { file, line } = lineOf(ref);
+    return file === CELL ? `line ${line}` : `${file}:${line}`;
+  },
+  node: ({ ref, store }) => {
+    const { graph, name } = placeInGraph(ref);
+    const node = nodeOf(store, ref);
+    const facts = node ? [node.target, valueText(node.value)] : [];
+    return [`node ${name}`, ...facts, `${graph} graph of ${ref[0]}`].filter(Boolean).join(" · ");
+  },
+  guard: ({ ref, store }) => {
+    const guard = store.peek<GuardsPart>("guards", ref[0])?.guards[Number(ref[2])];
+    return guard ? `guard ${guard.kind} on ${guard.source} of ${ref[0]}` : `guard of ${ref[0]}`;
+  },
+  break: ({ ref, compile }) => {
+    const item = compile?.graph_breaks[Number(ref[2])];
+    return `graph break in ${ref[0]}${item ? `: ${item.kind}` : ""}`;
+  },
+  recompile: ({ ref, compile }) => {
+    const reason = compile?.recompile_reasons[Number(ref[2])];
+    return `recompile ${ref[0]}${reason ? `: ${changeText(reason)}` : ""}`;
+  },
+  kernel: ({ ref, compile }) => {
+    const { graph, name } = placeInGraph(ref);
+    const kernel = compile?.kernels.find((one) => one.graph === graph && one.name === name);
+    const facts = kernel ? [kernel.language, `${kernel.nodes.length} nodes`] : [];
+    return [`kernel ${name}`, ...facts, `${graph} of ${ref[0]}`].join(" · ");
+  },
+  code: ({ ref }) => `output code of ${ref[0]}, ${ref[2].replace(":", " line ")}`,
+  instruction: ({ ref }) => `instruction at ${ref[2].replace(":", " ")} of ${ref[0]}`,
+  compile: ({ ref, compile }) =>
+    `compile ${ref[0]}${compile ? ` of ${compile.name}: ${compile.status}` : ""}`,
+};
+
+export function describe(ref: Ref, record: CellRecord, store: Store): string {
+  const words = WORDS[ref[1]];
+  const found = { record, compile: compileOf(record, ref[0]), store, ref };
+  return words ? words(found) : `${ref[1]} ${ref[2]}`;
+}
+
+/** What else is lit, counted: `3 lines, 12 nodes, 1 kernel`. */
+export function counted(lit: Iterable<Ref>, except: Ref): string {
+  const counts = new Map<string, number>();
+  for (const ref of lit) {
+    if (ref.join() !== except.join()) counts.set(ref[1], (counts.get(ref[1]) ?? 0) + 1);
+  }
+  counts.delete("code");
+  return [...counts].map(([noun, count]) => plural(count, noun)).join(", ");
+}
+
+export const plural = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : noun.endsWith("y") ? "" : "s"}`;
+
+const nodeOf = (store: Store, ref: Ref): Graph["nodes"][number] | undefined => {
+  const { graph, name } = placeInGraph(ref);
+  return store.peek<Graph>("graph", ref[0], graph)?.nodes.find((one) => one.name === name);
+};
+
+/** The exact place of a ref, with columns, where it has one and its part is here. */
+export function frameOf(ref: Ref, record: CellRecord, store: Store): StackFrame | null {
+  const compile = compileOf(record, ref[0]);
+  const index = Number(ref[2]);
+  switch (ref[1]) {
+    case "node": {
+      const node = nodeOf(store, ref);
+      return (node && ownFrame(node)) ?? null;
+    }
+    case "guard":
+      return store.peek<GuardsPart>("guards", ref[0])?.guards[index]?.frame ?? null;
+    case "break":
+      return compile?.graph_breaks[index]?.frame ?? null;
+    case "recompile":
+      return compile?.recompile_reasons[index]?.frame ?? null;
+    default:
+      return null;
+  }
+}
+
+export const placeOf = (frame: StackFrame | null): string => (frame ? placeText(frame) : "");

@@ -1,0 +1,77 @@
+/** A frame's bytecode, and what Dynamo put in its place. */
+import type { VNode } from "preact";
+import { VirtualList } from "../code/VirtualList";
+import { compileKey, placeText, type Compile, type Instruction } from "../record";
+import type { Ref } from "../selection";
+import { Copy, Empty, Loaded } from "../ui";
+import type { View } from "../view";
+
+export function Bytecode({ view, compile }: { view: View; compile: Compile }): VNode {
+  const key = compileKey(compile);
+  const sides = ["before", "after"] as const;
+  return (
+    <Loaded
+      part={view.store.bytecode(compile)}
+      what="bytecode"
+      retry={() => view.store.retry("bytecode", key)}
+    >
+      {(part) =>
+        part.before.length + part.after.length === 0 ? (
+          <Empty>The bytecode of {key} was not recorded.</Empty>
+        ) : (
+          <div class="dnx-columns">
+            {sides.map((side) => (
+              <Column key={side} view={view} compile={key} side={side} rows={part[side]} />
+            ))}
+          </div>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const TITLES = { before: "as written", after: "as compiled" };
+
+function Column(props: {
+  view: View;
+  compile: string;
+  side: "before" | "after";
+  rows: Instruction[];
+}): VNode {
+  const { rows, side, compile } = props;
+  const ref = (index: number): Ref => [compile, "instruction", `${side}:${rows[index]?.offset}`];
+  return (
+    <div class="dnx-column">
+      <div class="dnx-bar dnx-tools">
+        <b>{TITLES[side]}</b>
+        <span class="dnx-dim">{rows.length} instructions</span>
+        <span class="dnx-room" />
+        <Copy text={() => rows.map(textOf).join("\n")} />
+      </div>
+      <VirtualList
+        label={`bytecode ${TITLES[side]}`}
+        className="dnx-code dnx-bytecode"
+        count={rows.length}
+        selection={props.view.selection}
+        refOf={ref}
+        row={(index) => rows[index] && <Cells row={rows[index]} previous={rows[index - 1]} />}
+      />
+    </div>
+  );
+}
+
+const textOf = (row: Instruction): string => `${row.offset} ${row.opname} ${row.argument}`.trim();
+
+/** The place stands only where it changes, as in `dis`. */
+function Cells({ row, previous }: { row: Instruction; previous: Instruction | undefined }): VNode {
+  const place = row.frame ? placeText(row.frame) : "";
+  const same = previous?.frame ? placeText(previous.frame) === place : false;
+  return (
+    <>
+      <span class="dnx-num dnx-c-place">{same ? "" : place}</span>
+      <span class="dnx-num">{row.offset}</span>
+      <code class="dnx-op">{row.opname}</code>
+      <code class="dnx-dim">{row.argument}</code>
+    </>
+  );
+}

@@ -1,0 +1,195 @@
+/** The guards of one compile: what it assumes, and which line made it assume that. */
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { VirtualList } from "../code/VirtualList";
+import { changeText, refOfFrame } from "../facts";
+import { compileKey, placeText, type Compile, type Guard, type RecompileReason } from "../record";
+import type { Ref } from "../selection";
+import type { GuardsPart } from "../store";
+import { Chip, Copy, Empty, Loaded, Place } from "../ui";
+import type { View } from "../view";
+
+export function Guards({ view, compile }: { view: View; compile: Compile }): VNode {
+  const key = compileKey(compile);
+  const retry = (): void => view.store.retry("guards", key);
+  return (
+    <Loaded part={view.store.guards(compile)} what="guards" retry={retry}>
+      {(part) => <Table view={view} compile={compile} part={part} />}
+    </Loaded>
+  );
+}
+
+type Order = "source" | "line";
+
+interface Row {
+  index: number;
+  guard: Guard;
+  failed: RecompileReason | undefined;
+}
+
+function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode {
+  const { view, compile, part } = props;
+  const key = compileKey(compile);
+  const [wanted, want] = useState("");
+  const [order, sort] = useState<Order>("line");
+  const rows = rowsOf(part.guards, failuresOf(view, key), wanted, order);
+  const failed = rows.filter((row) => row.failed).length;
+  const shown = view.selection.current.value;
+  const one = shown?.[1] === "guard" && shown[0] === key ? part.guards[Number(shown[2])] : undefined;
+  return (
+    <>
+      <div class="dnx-bar dnx-tools">
+        <input
+          type="search"
+          placeholder="filter guards"
+          aria-label="filter guards"
+          value={wanted}
+          onInput={(event) => want(event.currentTarget.value)}
+        />
+        <label>
+          by{" "}
+          <select
+            value={order}
+            onChange={(event) => sort(event.currentTarget.value as Order)}
+            aria-label="order of the guards"
+          >
+            <option value="line">line</option>
+            <option value="source">source</option>
+          </select>
+        </label>
+        <span class="dnx-dim" role="status">
+          {rows.length} of {part.guards.length}
+          {failed ? `, ${failed} failed later` : ""}
+        </span>
+      </div>
+      {rows.length === 0 && (
+        <Empty>{part.guards.length ? "No guard fits the filter." : emptyReason(compile)}</Empty>
+      )}
+      {rows.length > 0 && (
+        <VirtualList
+          label={`guards of ${key}`}
+          className="dnx-table dnx-guard-rows"
+          count={rows.length}
+          rowHeight={22}
+          selection={view.selection}
+          refOf={(index) => refOf(key, rows[index])}
+          row={(index) => rows[index] && <Cells row={rows[index]} />}
+        />
+      )}
+      {one ? <Detail guard={one} /> : <Shapes part={part} />}
+    </>
+  );
+}
+
+const refOf = (key: string, row: Row | undefined): Ref | null =>
+  row ? [key, "guard", String(row.index)] : null;
+
+const emptyReason = (compile: Compile): string =>
+  compile.status === "ok" ? "This compile made no guards." : `No guards: the compile ${compile.status}.`;
+
+function Cells({ row }: { row: Row }): VNode {
+  const { guard, failed } = row;
+  return (
+    <>
+      <span class="dnx-cell dnx-c-place">{guard.frame ? placeText(guard.frame) : ""}</span>
+      <span class="dnx-cell dnx-c-kind">{guard.kind}</span>
+      <span class="dnx-cell dnx-c-source">{guard.source || "global state"}</span>
+      <span class="dnx-cell dnx-c-code">{guard.value || guard.code.join(" and ")}</span>
+      {failed && <span class="dnx-badge dnx-warn">failed {failedAt(failed)}</span>}
+    </>
+  );
+}
+
+const failedAt = (reason: RecompileReason): string =>
+  reason.call_line === null ? "later" : `at line ${reason.call_line}`;
+
+function Detail({ guard }: { guard: Guard }): VNode {
+  const code = guard.code.join("\n");
+  return (
+    <div class="dnx-detail">
+      <div class="dnx-bar">
+        <b>{guard.kind}</b> <code>{guard.source}</code>
+        <Place frame={guard.frame} />
+        {guard.origin && <span class="dnx-dim">{guard.origin}</span>}
+        {code && <Copy text={() => code} />}
+      </div>
+      {code && <pre>{code}</pre>}
+      {guard.value && <p class="dnx-dim">value: {guard.value}</p>}
+    </div>
+  );
+}
+
+/** Conditions on symbolic sizes, and what the symbols stand for. */
+function Shapes({ part }: { part: GuardsPart }): VNode | null {
+  const { shape_guards: shapes, symbols } = part;
+  if (!shapes.length && !symbols.length) return null;
+  return (
+    <div class="dnx-detail" tabIndex={0} aria-label="symbolic sizes">
+      {symbols.map((symbol) => (
+        <p key={symbol.name}>
+          <b>{symbol.name}</b> = {symbol.sources.join(" = ")}
+          {symbol.hint && <> was {symbol.hint}</>}
+          {symbol.range && <> in {symbol.range}</>} <Place frame={symbol.frame} />
+        </p>
+      ))}
+      {shapes.map((shape, index) => (
+        <p key={index}>
+          <code>{shape.expr}</code> <Place frame={shape.frame} />
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** The reasons of later compiles that blame an entry of this key. */
+const failuresOf = (view: View, key: string): RecompileReason[] =>
+  view.record.compiles.flatMap((one) =>
+    one.recompile_reasons.filter((reason) => reason.entry === key),
+  );
+
+function rowsOf(guards: Guard[], failures: RecompileReason[], wanted: string, order: Order): Row[] {
+  const needle = wanted.toLowerCase();
+  const rows = guards.map((guard, index) => ({
+    index,
+    guard,
+    failed: failures.find((reason) => isBlamed(guard, reason)),
+  }));
+  const fits = rows.filter(({ guard }) => !needle || textOf(guard).includes(needle));
+  const key: (row: Row) => string =
+    order === "source" ? ({ guard }) => guard.source : ({ guard }) => placeKey(guard);
+  return fits.sort(
+    (a, b) => Number(!!b.failed) - Number(!!a.failed) || key(a).localeCompare(key(b)) || a.index - b.index,
+  );
+}
+
+const isBlamed = (guard: Guard, reason: RecompileReason): boolean =>
+  guard.source === reason.source && (!reason.kind || guard.kind === reason.kind);
+
+const textOf = (guard: Guard): string =>
+  [guard.kind, guard.source, guard.value, ...guard.code, guard.frame ? placeText(guard.frame) : ""]
+    .join(" ")
+    .toLowerCase();
+
+/** Sorts the cell's lines first, in order; guards without a place last. */
+function placeKey({ frame }: Guard): string {
+  if (!frame) return "~";
+  return `${frame.file}:${String(frame.line).padStart(7, "0")}`;
+}
+
+/** A recompile as one line: used by the cards and by the cache. */
+export function Change({ reason }: { reason: RecompileReason }): VNode {
+  const what = reason.name || reason.source || reason.guard || reason.text;
+  const ref = refOfFrame(reason.frame);
+  return (
+    <span class="dnx-change" title={changeText(reason)}>
+      {ref ? <Chip to={ref}>{what}</Chip> : <code>{what}</code>}
+      {(reason.was || reason.now) && (
+        <>
+          <code class="dnx-was">{reason.was || "?"}</code>
+          <span aria-label="became">→</span>
+          <code class="dnx-now">{reason.now || "?"}</code>
+        </>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,91 @@
+/** One of the two slots on the right: a section of the report, chosen by tabs. */
+import type { FunctionComponent, VNode } from "preact";
+import type { Signal } from "@preact/signals";
+import { compileKey, type Compile } from "../record";
+import { Empty, Guarded, Tabs } from "../ui";
+import type { View } from "../view";
+import { Bytecode } from "./Bytecode";
+import { Cache } from "./Cache";
+import { Code } from "./Code";
+import { Graphs } from "./Graphs";
+import { Guards } from "./Guards";
+import { Kernels } from "./Kernels";
+import { Recompiles } from "./Recompiles";
+import { Timeline } from "./Timeline";
+
+interface Section {
+  label: string;
+  pane: FunctionComponent<{ view: View; compile: Compile }>;
+  /** How much there is; no number where it does not matter. */
+  count?(view: View, compile: Compile): number;
+  /** It shows all compiles, not the chosen one. */
+  whole?: boolean;
+}
+
+const SECTIONS: Record<string, Section> = {
+  graph: { label: "Graphs", pane: Graphs, count: (_, one) => one.graphs.length },
+  kernels: { label: "Kernels", pane: Kernels, count: (_, one) => one.kernels.length },
+  code: { label: "Code", pane: Code, count: (_, one) => one.output_code.length },
+  guards: {
+    label: "Guards",
+    pane: Guards,
+    count: (view, one) => view.sizes[compileKey(one)]?.guards ?? 0,
+  },
+  recompiles: {
+    label: "Recompiles",
+    pane: Recompiles,
+    whole: true,
+    count: (view) => view.record.compiles.filter((one) => one.recompile_reasons.length).length,
+  },
+  cache: { label: "Cache", pane: Cache, whole: true },
+  bytecode: { label: "Bytecode", pane: Bytecode },
+  timeline: { label: "Timeline", pane: Timeline, whole: true },
+};
+
+export function Stage(props: {
+  view: View;
+  label: string;
+  chosen: Signal<string>;
+  close?: () => void;
+}): VNode {
+  const { view, chosen, label } = props;
+  const compile = view.shown;
+  const section = SECTIONS[chosen.value];
+  const tabs = Object.entries(SECTIONS).map(([id, one]) => ({
+    id,
+    label: one.label,
+    count: compile && one.count?.(view, compile),
+  }));
+  return (
+    <section class="dnx-pane dnx-stage" aria-label={label}>
+      <header class="dnx-bar">
+        <Tabs
+          label={`${label}: sections`}
+          tabs={tabs}
+          chosen={chosen.value}
+          choose={(id) => (chosen.value = id)}
+        />
+        {props.close && (
+          <button class="dnx-close" aria-label={`close ${label}`} title="Close" onClick={props.close}>
+            ×
+          </button>
+        )}
+      </header>
+      {section && compile ? (
+        <Guarded key={chosen.value} what={section.label}>
+          <section.pane key={section.whole ? "" : compileKey(compile)} view={view} compile={compile} />
+        </Guarded>
+      ) : (
+        <Empty>Nothing was compiled in this cell.</Empty>
+      )}
+    </section>
+  );
+}
+
+/** The two sections to open with: the graph, and what this record is about. */
+export function firstSections(view: View): [string, string] {
+  const { compiles } = view.record;
+  if (compiles.some((one) => one.kernels.length)) return ["graph", "kernels"];
+  if (compiles.some((one) => one.recompile_reasons.length)) return ["graph", "recompiles"];
+  return ["graph", "guards"];
+}

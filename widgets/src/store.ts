@@ -1,0 +1,160 @@
+/** Parts of the record: the core at once, everything else when a pane first needs it. */
+import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { complete, completeRecord, compileKey, type Bytecode, type CellRecord } from "./record";
+import type { Compile, Graph, Guard, GuardTree, Link, Ref, ShapeGuard, Symbol } from "./record";
+
+/** Where parts come from; `wait` tells that the answer takes unusually long. */
+export interface Source {
+  part(name: string, wait: (note: string) => void): Promise<unknown>;
+}
+
+export type Part<T> =
+  | { state: "loading"; note: string }
+  | { state: "ready"; value: T }
+  | { state: "failed"; message: string };
+
+/** A list of links with each ref written once. */
+export interface PackedLinks {
+  refs: Ref[];
+  pairs: number[];
+}
+
+/** The record without what has a part of its own, and how much that is. */
+export interface Core {
+  record: CellRecord;
+  sizes: Record<string, { guards: number; graphs: Record<string, number> }>;
+}
+
+export interface GuardsPart {
+  guards: Guard[];
+  guard_tree: GuardTree | null;
+  shape_guards: ShapeGuard[];
+  symbols: Symbol[];
+}
+
+/** Generated code: of whole graphs by graph, of kernels by `<graph>/<kernel>`. */
+export interface CodePart {
+  output: Record<string, string>;
+  kernels: Record<string, string>;
+}
+
+/** How each kind of part is made ready for the panes. */
+const READERS: Record<string, (value: unknown) => unknown> = {
+  core: (value) => {
+    const { record, sizes } = value as Core;
+    return { record: completeRecord(record), sizes: sizes ?? {} };
+  },
+  links: (value) => unpackLinks(value as PackedLinks),
+  graph: (value) => complete("Graph", value),
+  guards: (value) => complete("Compile", value),
+  bytecode: (value) => complete("Bytecode", value),
+};
+
+export class Store {
+  private readonly parts = new Map<string, Signal<Part<unknown>>>();
+
+  constructor(private readonly source: Source) {}
+
+  core = (): ReadonlySignal<Part<Core>> => this.part("core");
+  links = (): ReadonlySignal<Part<Link[]>> => this.part("links");
+  files = (): ReadonlySignal<Part<Record<string, string>>> => this.part("files");
+  graph = (compile: Compile, name: string): ReadonlySignal<Part<Graph>> =>
+    this.part("graph", compileKey(compile), name);
+  guards = (compile: Compile): ReadonlySignal<Part<GuardsPart>> =>
+    this.part("guards", compileKey(compile));
+  code = (compile: Compile): ReadonlySignal<Part<CodePart>> =>
+    this.part("code", compileKey(compile));
+  bytecode = (compile: Compile): ReadonlySignal<Part<Bytecode>> =>
+    this.part("bytecode", compileKey(compile));
+  page = (): ReadonlySignal<Part<string>> => this.part("page");
+
+  /** Return a part that is there already; fetch nothing. */
+  peek<T>(...name: string[]): T | null {
+    const part = this.parts.get(partName(...name))?.peek();
+    return part?.state === "ready" ? (part.value as T) : null;
+  }
+
+  /** Ask again for a part that failed. */
+  retry(...name: string[]): void {
+    const key = partName(...name);
+    const part = this.parts.get(key);
+    if (part) void this.load(key, part);
+  }
+
+  private part<T>(...name: string[]): ReadonlySignal<Part<T>> {
+    const key = partName(...name);
+    let part = this.parts.get(key);
+    if (!part) {
+      part = signal<Part<unknown>>({ state: "loading", note: "" });
+      this.parts.set(key, part);
+      void this.load(key, part);
+    }
+    return part as Signal<Part<T>>;
+  }
+
+  private async load(key: string, part: Signal<Part<unknown>>): Promise<void> {
+    part.value = { state: "loading", note: "" };
+    try {
+      const wait = (note: string): void => {
+        part.value = { state: "loading", note };
+      };
+      const value = await this.source.part(key, wait);
+      const read = READERS[key.split("|")[0] ?? ""];
+      part.value = { state: "ready", value: read ? read(value) : value };
+    } catch (error) {
+      part.value = { state: "failed", message: (error as Error).message };
+    }
+  }
+}
+
+export const partName = (...name: string[]): string => name.join("|");
+
+function unpackLinks({ refs, pairs }: PackedLinks): Link[] {
+  const links: Link[] = [];
+  for (let at = 0; at + 1 < pairs.length; at += 2) {
+    const [a, b] = [refs[pairs[at] ?? -1], refs[pairs[at + 1] ?? -1]];
+    if (a && b) links.push([`${a[1]}-${b[1]}`, a, b]);
+  }
+  return links;
+}
+
+/** Parts of a record that is here as a whole, as on a saved page. */
+export function wholeSource(record: CellRecord): Source {
+  const parts = splitRecord(record);
+  return {
+    async part(name) {
+      if (!(name in parts)) throw new Error(`This page holds no ${name.split("|")[0]}.`);
+      return parts[name];
+    },
+  };
+}
+
+/** The parts of a record by name: the same split as views/parts.py makes. */
+export function splitRecord(record: CellRecord): Record<string, unknown> {
+  const parts: Record<string, unknown> = {};
+  const sizes: Core["sizes"] = {};
+  for (const compile of record.compiles ?? []) {
+    const key = compileKey(compile);
+    for (const graph of compile.graphs ?? []) parts[partName("graph", key, graph.name)] = graph;
+    const graphs = (compile.graphs ?? []).map((one) => [one.name, one.nodes?.length ?? 0]);
+    sizes[key] = { guards: compile.guards?.length ?? 0, graphs: Object.fromEntries(graphs) };
+    parts[partName("guards", key)] = compile;
+    parts[partName("bytecode", key)] = compile.bytecode ?? {};
+    parts[partName("code", key)] = codeOf(compile);
+  }
+  parts["core"] = { record, sizes } satisfies Core;
+  parts["files"] = record.files ?? {};
+  parts["links"] = packLinks(record.links ?? []);
+  return parts;
+}
+
+function codeOf(compile: Compile): CodePart {
+  const kernels = (compile.kernels ?? []).map((one) => [`${one.graph}/${one.name}`, one.code]);
+  const output = (compile.output_code ?? []).map((one) => [one.graph, one.code]);
+  return { output: Object.fromEntries(output), kernels: Object.fromEntries(kernels) };
+}
+
+function packLinks(links: Link[]): PackedLinks {
+  const refs = links.flatMap(([, a, b]) => [a, b]);
+  return { refs, pairs: refs.map((_, index) => index) };
+}

@@ -1,0 +1,173 @@
+/** The few controls that panes are made of. */
+import { Component, type ComponentChildren, type VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { ReadonlySignal } from "@preact/signals";
+import { refOfFrame } from "./facts";
+import { linked } from "./linked";
+import { placeText, type StackFrame } from "./record";
+import type { Ref } from "./selection";
+import type { Part } from "./store";
+
+/** A part of the record: its content once it is here, else why it is not. */
+export function Loaded<T>(props: {
+  part: ReadonlySignal<Part<T>>;
+  what: string;
+  retry?: () => void;
+  children: (value: T) => ComponentChildren;
+}): VNode {
+  const part = props.part.value;
+  if (part.state === "ready") return <>{props.children(part.value)}</>;
+  if (part.state === "loading") return <Empty>{part.note || `Loading ${props.what} …`}</Empty>;
+  return (
+    <div class="dnx-empty" role="alert">
+      <p>
+        No {props.what}: {part.message}
+      </p>
+      {props.retry && <button onClick={props.retry}>Try again</button>}
+    </div>
+  );
+}
+
+export const Empty = (props: { children: ComponentChildren }): VNode => (
+  <div class="dnx-empty" role="status">
+    <p>{props.children}</p>
+  </div>
+);
+
+/** What a pane shows when it fails: itself only, the others go on. */
+export class Guarded extends Component<
+  { what: string; children: ComponentChildren },
+  { error: Error | null }
+> {
+  override state = { error: null as Error | null };
+
+  static override getDerivedStateFromError(error: Error): { error: Error } {
+    return { error };
+  }
+
+  override render(): ComponentChildren {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <div class="dnx-empty" role="alert">
+        <p>
+          {this.props.what} can't be shown: {error.message}. The other panes work; please report
+          this with the saved record (%dynamo save FILE).
+        </p>
+      </div>
+    );
+  }
+}
+
+export interface Tab {
+  id: string;
+  label: string;
+  count?: number | undefined;
+  title?: string;
+  hue?: number;
+}
+
+/** Tabs with one stop for the Tab key; arrows move between them. */
+export function Tabs(props: {
+  label: string;
+  tabs: readonly Tab[];
+  chosen: string;
+  choose(id: string): void;
+  className?: string;
+  panel?: string;
+}): VNode {
+  const { tabs, chosen, choose } = props;
+  const at = tabs.findIndex((tab) => tab.id === chosen);
+  const steps: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 };
+  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLElement }): void => {
+    const step = steps[event.key];
+    const next = step === undefined ? undefined : tabs.at(step % tabs.length);
+    if (!next) return;
+    event.preventDefault();
+    choose(next.id);
+    const buttons = event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]");
+    buttons[tabs.indexOf(next)]?.focus();
+  };
+  return (
+    <div
+      role="tablist"
+      aria-label={props.label}
+      class={`dnx-tabs ${props.className ?? ""}`}
+      onKeyDown={onKeyDown}
+    >
+      {tabs.map((tab) => (
+        <button
+          key={tab.id}
+          role="tab"
+          aria-selected={tab.id === chosen}
+          tabIndex={tab.id === chosen ? 0 : -1}
+          title={tab.title}
+          class={tab.hue === undefined ? "" : `dnx-hue${tab.hue}`}
+          onClick={() => choose(tab.id)}
+          {...(props.panel ? { "aria-controls": props.panel } : {})}
+        >
+          {tab.label}
+          {tab.count !== undefined && <span class="dnx-count">{tab.count}</span>}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A place in the source: pointing shows it, clicking holds it. */
+export function Place(props: { frame: StackFrame | null | undefined; ref_?: Ref }): VNode | null {
+  const { frame } = props;
+  if (!frame) return null;
+  return (
+    <button class="dnx-chip" {...linked(props.ref_ ?? refOfFrame(frame))}>
+      {placeText(frame)}
+    </button>
+  );
+}
+
+/** Anything with a ref, as a small button. */
+export const Chip = (props: { to: Ref; className?: string; children: ComponentChildren }): VNode => (
+  <button class={`dnx-chip ${props.className ?? ""}`} {...linked(props.to)}>
+    {props.children}
+  </button>
+);
+
+/** Copy text with one click, and say that it was done. */
+export function Copy(props: { text: () => string; label?: string; title?: string }): VNode {
+  const [said, say] = useState("");
+  const copy = async (): Promise<void> => {
+    const done = await writeClipboard(props.text());
+    say(done ? "copied" : "can't copy here");
+    setTimeout(() => say(""), 1500);
+  };
+  return (
+    <button
+      class="dnx-copy"
+      title={props.title ?? "Copy"}
+      aria-label={props.title ?? "Copy"}
+      onClick={() => void copy()}
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M5 5V2h9v9h-3M2 5h9v9H2z" />
+      </svg>
+      <span aria-live="polite">{said || props.label}</span>
+    </button>
+  );
+}
+
+/** The clipboard, or the older way where a frame may not use it. */
+async function writeClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.cssText = "position:fixed;opacity:0";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand?.("copy") ?? false;
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,66 @@
+/** What every pane is given: the data, the selection, and what is shown. */
+import { effect, signal, type Signal } from "@preact/signals";
+import { factsOf, type Facts } from "./facts";
+import { CELL, compileKey, lineOf, type CellRecord, type Compile, type Link } from "./record";
+import { refsIn, Selection, type Ref } from "./selection";
+import type { Core, Store } from "./store";
+
+export class View {
+  readonly record: CellRecord;
+  readonly sizes: Core["sizes"];
+  readonly facts: Facts;
+  readonly selection: Selection;
+  /** The key of the compile whose details are shown. */
+  readonly compile: Signal<string>;
+  /** The file in the source pane. */
+  readonly file: Signal<string> = signal(CELL);
+  private readonly stop: () => void;
+
+  constructor(
+    core: Core,
+    links: readonly Link[],
+    readonly store: Store,
+  ) {
+    this.record = core.record;
+    this.sizes = core.sizes;
+    this.facts = factsOf(core.record, links);
+    this.selection = new Selection(links);
+    this.compile = signal(firstCompile(core.record));
+    this.stop = effect(() => {
+      const held = this.selection.pinned.value;
+      if (held) this.follow(held);
+    });
+  }
+
+  get shown(): Compile | undefined {
+    return this.record.compiles.find((one) => compileKey(one) === this.compile.value);
+  }
+
+  dispose(): void {
+    this.stop();
+  }
+
+  /** Show the compile and the file that a held ref lives in. */
+  private follow(held: Ref): void {
+    const lit = this.selection.lit.peek();
+    const [key] = held;
+    const shown = this.compile.peek();
+    if (key) this.compile.value = key;
+    else if (held[1] === "line") {
+      const keys = refsIn(lit, "node").map((ref) => ref[0]);
+      if (keys[0] !== undefined && !keys.includes(shown)) this.compile.value = keys[0];
+    }
+    const files = refsIn(held[1] === "line" ? [held.join("\u0000")] : lit, "line").map(
+      (ref) => lineOf(ref).file,
+    );
+    const wanted = files.includes(CELL) ? CELL : files[0];
+    if (wanted !== undefined && !files.includes(this.file.peek())) this.file.value = wanted;
+  }
+}
+
+/** The compile with the most graphs of those that came first. */
+function firstCompile(record: CellRecord): string {
+  const withGraph = record.compiles.find((one) => one.graphs.length > 0);
+  const first = withGraph ?? record.compiles[0];
+  return first ? compileKey(first) : "";
+}
