@@ -60,6 +60,7 @@ def not_compiled(record: CellRecord) -> Iterator[Finding]:
         if _code(frame) not in tried and _was_refused(frame):
             tried.add(_code(frame))
             yield _frame_finding(record, frame)
+    yield from (_call_finding(call) for call in record.calls if call.eager and not call.compiles)
     yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
 
 
@@ -174,6 +175,24 @@ def _frame_finding(record: CellRecord, frame: Frame) -> Finding:
         lines=cell_lines(start, frame.call_line),
         count=frame.count,
         frame=None if start else _start(frame),
+    )
+
+
+def _call_finding(call: Call) -> Finding:
+    return Finding(
+        code="not-compiled",
+        severity="warning",
+        message=(
+            f"`{function(call.name)}` ran eagerly: the call fits none of its entries, and Dynamo "
+            "makes no more (it had reached the recompile limit before)."
+        ),
+        advice=(
+            "Remove the cause of its recompiles and call torch._dynamo.reset(), or run the cell "
+            "with --fresh, to see them."
+        ),
+        line=call.line,
+        lines=[call.line],
+        count=call.eager,
     )
 
 
