@@ -13,7 +13,7 @@ export class CanvasPainter {
   private readonly context: CanvasRenderingContext2D | null;
 
   constructor(private readonly palette: Palette) {
-    this.element.className = "dnb-g-canvas";
+    this.element.className = "dnx-g-canvas";
     this.element.setAttribute("aria-hidden", "true");
     this.context = this.element.getContext("2d");
   }

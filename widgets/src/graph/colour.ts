@@ -1,5 +1,5 @@
 /** What boxes are coloured by. */
-import { type Compile, isTensor, type Node } from "../record";
+import { isTensor, type Node } from "../record";
 import type { GraphModel } from "./model";
 
 export type Colour = "module" | "kernel" | "dtype" | "device";
@@ -14,8 +14,13 @@ export interface Colouring {
   legend: { name: string; hue: number; count: number }[];
 }
 
-export function colouring(model: GraphModel, colour: Colour, compile: Compile): Colouring {
-  const nameOf = NAMES[colour](model, compile);
+/** Group the nodes; `kernelOf` names the fused kernel that a node ends up in. */
+export function colouring(
+  model: GraphModel,
+  colour: Colour,
+  kernelOf: (node: Node) => string,
+): Colouring {
+  const nameOf = colour === "kernel" ? kernelOf : NAMES[colour];
   const names = model.nodes.map((node) =>
     node.op === "placeholder" || node.op === "output" ? "" : nameOf(node),
   );
@@ -29,44 +34,13 @@ export function colouring(model: GraphModel, colour: Colour, compile: Compile): 
   };
 }
 
-type NameOf = (node: Node) => string;
-
-const NAMES: Record<Colour, (model: GraphModel, compile: Compile) => NameOf> = {
-  module: () => (node) => node.module_stack.at(-1)?.[1]?.split(".").pop() ?? "",
-  kernel: (model, compile) => {
-    const kernels = kernelsOf(model, compile);
-    return (node) => kernels.get(node.name)?.[0] ?? "";
-  },
-  dtype: () => (node) => tensorField(node, "dtype"),
-  device: () => (node) => tensorField(node, "device"),
+const NAMES: Record<Exclude<Colour, "kernel">, (node: Node) => string> = {
+  module: (node) => node.module_stack.at(-1)?.[1]?.split(".").pop() ?? "",
+  dtype: (node) => tensorField(node, "dtype"),
+  device: (node) => tensorField(node, "device"),
 };
 
 function tensorField(node: Node, field: "dtype" | "device"): string {
   const value = Array.isArray(node.value) ? node.value.find(isTensor) : node.value;
   return isTensor(value) ? value[field] : "";
-}
-
-/** The kernels that a graph's nodes are in, by node name: directly, or through post-grad nodes. */
-export function kernelsOf(model: GraphModel, compile: Compile): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  const add = (node: string, kernel: string): void => {
-    const known = found.get(node);
-    if (!known) found.set(node, [kernel]);
-    else if (!known.includes(kernel)) known.push(kernel);
-  };
-  const prefix = `${model.graph.name}/`;
-  for (const kernel of compile.kernels) {
-    const graph = compile.graphs.find((one) => one.name === kernel.graph);
-    const fused = new Set(kernel.nodes);
-    if (graph?.name === model.graph.name) fused.forEach((name) => add(name, kernel.name));
-    else {
-      for (const node of graph?.nodes ?? []) {
-        if (!fused.has(node.name)) continue;
-        for (const origin of node.origins) {
-          if (origin.startsWith(prefix)) add(origin.slice(prefix.length), kernel.name);
-        }
-      }
-    }
-  }
-  return found;
 }

@@ -20,9 +20,9 @@ export class Minimap {
     private readonly camera: Camera,
     private readonly palette: Palette,
   ) {
-    this.element.className = "dnb-g-minimap";
+    this.element.className = "dnx-g-minimap";
     this.element.setAttribute("aria-hidden", "true");
-    this.frame.className = "dnb-g-minimap-frame";
+    this.frame.className = "dnx-g-minimap-frame";
     this.element.append(this.canvas, this.frame);
     const go = (event: PointerEvent): void => this.go(event);
     this.element.addEventListener("pointerdown", (event) => {

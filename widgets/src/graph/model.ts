@@ -17,7 +17,7 @@ export interface GraphModel {
   inside: Uint8Array;
   /** What a node held inside its users is called there. */
   shortNames: Map<number, string>;
-  /** What becomes of a node's value when no edge says so: `output`, `saved`, or empty. */
+  /** What becomes of a node's value when no edge says so: `output`, `saved`, `returned`, or empty. */
   badges: string[];
   /** Index of the output node; -1 when the graph has none. */
   output: number;
@@ -55,31 +55,53 @@ const AOT_INPUT = /^(?:primals_(\d+)|arg(\d+)_1)$/;
 
 /** Mark what is drawn inside its users, as long as one of them is drawn at all. */
 function markInside(model: GraphModel, compile: Compile | undefined): void {
-  const given = dynamoInputs(model, compile);
+  const parameterOf = parameterNames(model, compile);
   const backward = model.graph.stage === "backward" || model.graph.direction === "backward";
   model.nodes.forEach((node, at) => {
     if (node.op !== "placeholder" && node.op !== "get_attr") return;
-    const origin = given?.(node.name) ?? node;
-    const parameter = PARAMETER.exec(origin.target);
+    const parameter = parameterOf(node, at);
     const saved = backward && !node.name.startsWith("tangents");
     const drawnUser = model.users[at]!.some((user) => user !== model.output);
     if (!drawnUser || !(parameter || saved || node.op === "get_attr")) return;
     model.inside[at] = 1;
-    model.shortNames.set(at, parameter?.[1] ?? node.name);
+    model.shortNames.set(at, parameter || node.name);
   });
+}
+
+type ParameterOf = (node: Node, at: number) => string;
+
+/**
+ * How to tell parameters and buffers. Dynamo's names say it. AOTAutograd's do not: there the origin
+ * says it, or Dynamo's placeholder of the same number, or else that one module alone uses the value.
+ */
+function parameterNames(model: GraphModel, compile: Compile | undefined): ParameterOf {
+  const own = (text: string): string => PARAMETER.exec(text)?.[1] ?? "";
+  const given = dynamoInputs(model, compile);
+  if (model.graph.stage === "dynamo" || model.graph.stage === "pre_grad") {
+    return (node) => own(node.target);
+  }
+  if (given) return (node) => own(given(node.name)?.target ?? "");
+  const traced = model.nodes.some((node) => node.op === "placeholder" && own(node.origins.at(-1) ?? ""));
+  if (traced) return (node) => own(node.origins.at(-1) ?? "");
+  return (node, at) => (AOT_INPUT.test(node.name) && usedInOneModule(model, at) ? node.name : "");
+}
+
+function usedInOneModule(model: GraphModel, at: number): boolean {
+  const users = model.users[at]!.filter((user) => user !== model.output);
+  const modules = new Set(users.map((user) => model.nodes[user]!.module_stack.at(-1)?.[0] ?? ""));
+  return modules.size === 1 && !modules.has("");
 }
 
 /**
  * Dynamo's placeholder behind an AOT one. AOTAutograd numbers its inputs in Dynamo's order; this is
- * relied on only where the counts and all shapes agree.
+ * relied on only where all shapes agree.
  */
 function dynamoInputs(
   model: GraphModel,
   compile: Compile | undefined,
 ): ((name: string) => Node | undefined) | undefined {
   const dynamo = compile?.graphs.find((graph) => graph.stage === "dynamo");
-  if (!dynamo || dynamo === model.graph) return undefined;
-  const given = dynamo.nodes.filter((node) => node.op === "placeholder");
+  const given = dynamo?.nodes.filter((node) => node.op === "placeholder") ?? [];
   const base = model.nodes.some((node) => node.name.startsWith("primals_")) ? 1 : 0;
   const counterpart = (name: string): Node | undefined => {
     const found = AOT_INPUT.exec(name);
@@ -100,16 +122,16 @@ const shapeOf = (node: Node): string =>
 
 /** Give the values of a wide output a badge: what backward reads again was saved for it. */
 function markReturned(model: GraphModel, compile: Compile | undefined): void {
-  const returned = model.output < 0 ? [] : model.inputs[model.output]!;
-  if (returned.length <= WIDE_OUTPUT) return;
+  if (!hasWideOutput(model)) return;
   const backward = compile?.graphs.find((graph) => graph.stage === "backward");
-  const saved = new Set(
-    backward && backward !== model.graph
-      ? backward.nodes.filter((node) => node.op === "placeholder").map((node) => node.name)
-      : [],
+  const read = new Set(
+    backward?.nodes.filter((node) => node.op === "placeholder").map((node) => node.name),
   );
-  for (const at of returned) {
-    model.badges[at] = saved.has(model.nodes[at]!.name) ? "saved" : "output";
+  const feedsBackward = model.graph.stage === "forward" || model.graph.direction === "forward";
+  const known = !feedsBackward || read.size > 0;
+  for (const at of model.inputs[model.output]!) {
+    const saved = feedsBackward && read.has(model.nodes[at]!.name);
+    model.badges[at] = !known ? "returned" : saved ? "saved" : "output";
   }
 }
 

@@ -1,8 +1,14 @@
 /** The style sheet's colours, resolved for a canvas; read anew when the theme changes. */
-import { HUES } from "./colour";
-
-const NAMES = ["background", "frame", "box", "group", "border", "edge", "text", "accent", "lit-strong"] as const;
-export type ColourName = (typeof NAMES)[number];
+export type ColourName =
+  | "background"
+  | "frame"
+  | "box"
+  | "group"
+  | "border"
+  | "edge"
+  | "text"
+  | "accent"
+  | "lit-strong";
 
 export class Palette {
   font = "monospace";
@@ -34,11 +40,11 @@ export class Palette {
   }
 
   colour(name: ColourName): string {
-    return this.resolved(`--dnb-g-${name}`);
+    return this.resolved(`--dnx-g-${name}`);
   }
 
   hue(number: number): string {
-    return this.resolved(`--dnb-hue-${number % HUES}`);
+    return this.resolved(`--dnx-g-hue-${number}`);
   }
 
   /** A variable may hold anything that CSS can work out; an element's own colour is worked out. */

@@ -23,11 +23,11 @@ function make<K extends keyof SVGElementTagNameMap>(
 }
 
 export class SvgPainter {
-  readonly element = make("svg", { class: "dnb-g-svg", "aria-hidden": "true" });
+  readonly element = make("svg", { class: "dnx-g-svg", "aria-hidden": "true" });
   private readonly world = make("g");
   private readonly frames = make("g");
   private readonly edges = make("g");
-  private readonly chosen = make("path", { class: "dnb-g-chosen" });
+  private readonly chosen = make("path", { class: "dnx-g-chosen" });
   private readonly nodes = make("g");
   private readonly boxes = new Map<Box, SVGGElement>();
   private readonly lines = new Map<Segment, SVGElement>();
@@ -83,15 +83,15 @@ export class SvgPainter {
       [isGroup(box) ? "data-group" : "data-node"]: box.label,
     });
     const size = { width: box.w, height: box.h, rx: 4 };
-    if (isGroup(box)) element.append(make("rect", { ...size, x: 3, y: 3, class: "dnb-g-back" }));
-    element.append(make("rect", { ...size, class: "dnb-g-rect" }));
+    if (isGroup(box)) element.append(make("rect", { ...size, x: 3, y: 3, class: "dnx-g-back" }));
+    element.append(make("rect", { ...size, class: "dnx-g-rect" }));
     if (!isGroup(box)) {
-      element.append(make("path", { class: "dnb-g-hue", d: `M4.5 4v${box.h - 8}` }));
+      element.append(make("path", { class: "dnx-g-hue", d: `M4.5 4v${box.h - 8}` }));
     }
     const first = make("text", { x: 10, y: 15 });
-    if (isGroup(box)) first.append(make("tspan", { class: "dnb-g-mark" }, "▸ "));
-    first.append(make("tspan", { class: "dnb-g-name" }, texts.name));
-    if (texts.beside) first.append(make("tspan", { class: "dnb-g-op" }, ` ${texts.beside}`));
+    if (isGroup(box)) first.append(make("tspan", { class: "dnx-g-mark" }, "▸ "));
+    first.append(make("tspan", { class: "dnx-g-name" }, texts.name));
+    if (texts.beside) first.append(make("tspan", { class: "dnx-g-op" }, ` ${texts.beside}`));
     element.append(first);
     this.addSmallTexts(element, box, texts);
     return element;
@@ -100,22 +100,22 @@ export class SvgPainter {
   private addSmallTexts(element: SVGGElement, box: Box, texts: ReturnType<typeof textsOf>): void {
     let y = 29;
     const badge = isGroup(box) ? "" : this.drawing!.tree.model.badges[box.node]!;
-    if (texts.below) element.append(make("text", { x: 10, y, class: "dnb-g-below" }, texts.below));
+    if (texts.below) element.append(make("text", { x: 10, y, class: "dnx-g-below" }, texts.below));
     if (badge) {
       const width = (badge.length + 1.6) * SMALL_CHAR;
       const x = box.w - width - 5;
-      element.append(make("rect", { x, y: y - 9, width, height: 12, rx: 6, class: "dnb-g-badge" }));
-      const at = { x: x + width / 2, y, class: "dnb-g-badge-text" };
+      element.append(make("rect", { x, y: y - 9, width, height: 12, rx: 6, class: "dnx-g-badge" }));
+      const at = { x: x + width / 2, y, class: "dnx-g-badge-text" };
       element.append(make("text", at, badge));
     }
     if (texts.below || badge) y += 14;
-    if (texts.inside) element.append(make("text", { x: 10, y, class: "dnb-g-inside" }, texts.inside));
+    if (texts.inside) element.append(make("text", { x: 10, y, class: "dnx-g-inside" }, texts.inside));
   }
 
   private addLine(one: Segment): SVGElement {
     const pen = new SvgPen();
     trace(one.points, one.arrow, pen);
-    const element = make("g", { class: one.far ? "dnb-g-stub" : "dnb-g-edge" });
+    const element = make("g", { class: one.far ? "dnx-g-stub" : "dnx-g-edge" });
     element.append(make("path", { d: pen.toString() }));
     if (one.far) element.append(stubLabel(one));
     this.edges.append(element);
@@ -129,15 +129,15 @@ function frameOf(box: Box): SVGGElement {
     "data-group": box.label,
   });
   const heading = make("text", { x: 8, y: 15 });
-  heading.append(make("tspan", { class: "dnb-g-mark" }, "▾ "));
+  heading.append(make("tspan", { class: "dnx-g-mark" }, "▾ "));
   const room = Math.floor(box.w / CHAR) - 3;
-  heading.append(make("tspan", { class: "dnb-g-name" }, clip(box.label || box.detail, room)));
+  heading.append(make("tspan", { class: "dnx-g-name" }, clip(box.label || box.detail, room)));
   const left = room - box.label.length - 1;
   if (box.label && box.detail && left > 3) {
-    heading.append(make("tspan", { class: "dnb-g-op" }, ` ${clip(box.detail, left)}`));
+    heading.append(make("tspan", { class: "dnx-g-op" }, ` ${clip(box.detail, left)}`));
   }
   element.append(
-    make("rect", { width: box.w, height: box.h, rx: 6, class: "dnb-g-frame" }),
+    make("rect", { width: box.w, height: box.h, rx: 6, class: "dnx-g-frame" }),
     heading,
   );
   return element;
@@ -154,9 +154,9 @@ function stubLabel(one: Segment): SVGTextElement {
 function classOf(box: Box, marks: Marks): string {
   const frame = isGroup(box) && box.open;
   const hue = hueOf(box, marks);
-  const kind = frame ? "dnb-g-open" : isGroup(box) ? "dnb-g-closed" : "dnb-g-node";
-  const states = statesOf(box, marks).map((state) => ` dnb-g-is-${state}`);
-  return `${kind} dnb-hue-${hue < 0 ? "none" : hue}${states.join("")}`;
+  const kind = frame ? "dnx-g-open" : isGroup(box) ? "dnx-g-closed" : "dnx-g-node";
+  const states = statesOf(box, marks).map((state) => ` dnx-g-is-${state}`);
+  return `${kind} dnx-g-hue-${hue < 0 ? "none" : hue}${states.join("")}`;
 }
 
 /** Remove what is no longer wanted, add what is new. */
