@@ -140,8 +140,8 @@ def test_the_output_of_a_huge_record_is_bounded():
 def test_the_page_of_a_huge_record_has_more_and_says_what_it_leaves_out():
     record = samples.huge(PAGE.rows + 10)
     html = to_page(msgspec.structs.replace(record, compiles=record.compiles[:1]))
-    assert html.count("<td>add_2999</td>") == 5
-    assert html.count("<td>add_3000</td>") == 0
+    assert html.count("<td>add_1999</td>") == 5
+    assert html.count("<td>add_2000</td>") == 0
     assert html.count("… 10 more rows") == 5
 
 

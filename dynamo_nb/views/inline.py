@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from markupsafe import Markup
 
 from dynamo_nb.views.blocks import Code
@@ -65,9 +67,12 @@ def _piece(piece: Piece) -> Markup:
 
 def code_html(block: Code) -> Markup:
     """Return lines of code; those that belong to source lines are elements of their own."""
-    return Markup("").join(
-        Markup("<span{}>{}\n</span>").format(tied(line.marks, "r"), line.text)
-        if line.marks
-        else Markup.escape(line.text + "\n")
-        for line in block.lines
-    )
+    html = []
+    for marks, lines in groupby(block.lines, key=lambda line: line.marks):
+        if marks:
+            html += [
+                Markup("<span{}>{}\n</span>").format(tied(marks, "r"), line.text) for line in lines
+            ]
+        else:
+            html.append(Markup.escape("".join(f"{line.text}\n" for line in lines)))
+    return Markup("").join(html)

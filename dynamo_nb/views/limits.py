@@ -57,8 +57,8 @@ CELL_OUTPUT = Limits(
 )
 
 PAGE = Limits(
-    size=12_000_000,
-    rows=3000,
+    size=6_000_000,
+    rows=2000,
     text=4000,
     width=4000,
     code=20_000,

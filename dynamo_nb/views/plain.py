@@ -58,8 +58,10 @@ def clean(text: str) -> str:
 
     Newlines and tabs stay; each other character stays one character, so columns do not move.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
+    if "\n" in text:
+        return "\n".join(map(clean, text.split("\n")))
     return "".join(map(_visible, text))
 
 
