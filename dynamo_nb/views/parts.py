@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from dynamo_nb.record.types import CellRecord, Compile, Link, Ref
 __all__ = ["Parts"]
 
 _LEVEL = 3  # of gzip: half the time of the default for a tenth more bytes
+
+_LEAST = 2_000  # bytes that are worth looking for a part to fill them
 
 #: Kinds of parts in the order in which they are worth a place in a snapshot.
 _WORTH = ("core", "links", "files", "graph", "guards", "code", "bytecode")
@@ -61,6 +64,8 @@ class Parts:
         chosen: dict[str, bytes] = {}
         left = budget
         for name in self.names:
+            if left < _LEAST:
+                break
             data = self.json(name)
             size = len(gzip.compress(data, _LEVEL))
             if size <= left:
@@ -74,15 +79,19 @@ class Parts:
 
 def _makers(record: CellRecord) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of each part with what makes it."""
-    yield "core", lambda: _core(record)
-    yield "links", lambda: _packed(record.links)
-    yield "files", lambda: record.files
+    yield "core", partial(_core, record)
+    yield "links", partial(_packed, record.links)
+    yield "files", partial(_same, record.files)
     for entry in record.compiles:
-        yield f"guards|{entry.key}", lambda entry=entry: _guards(entry)
-        yield f"bytecode|{entry.key}", lambda entry=entry: entry.bytecode or {}
-        yield f"code|{entry.key}", lambda entry=entry: _code(entry)
+        yield f"guards|{entry.key}", partial(_guards, entry)
+        yield f"bytecode|{entry.key}", partial(_same, entry.bytecode or {})
+        yield f"code|{entry.key}", partial(_code, entry)
         for graph in entry.graphs:
-            yield f"graph|{entry.key}|{graph.name}", lambda graph=graph: graph
+            yield f"graph|{entry.key}|{graph.name}", partial(_same, graph)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _worth(name: str) -> tuple[int, int]:

@@ -137,10 +137,12 @@ function Slots(props: { view: View; first: Signal<string>; second: Signal<string
 
 /** Tell the host what is held, with all that belongs to it. */
 function reportHeld(selection: Selection, host: Host): () => void {
+  let told = false;
   return effect(() => {
     const held = selection.pinned.value;
     const lit = held ? [...selection.lit.value].map(parseKey) : [];
-    host.onSelect?.(lit);
+    if (held || told) host.onSelect?.(lit);
+    told = held !== null;
   });
 }
 

@@ -1,6 +1,6 @@
 /** The few controls that panes are made of. */
 import { Component, type ComponentChildren, type VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ReadonlySignal } from "@preact/signals";
 import { refOfFrame } from "./facts";
 import { linked } from "./linked";
@@ -88,8 +88,15 @@ export function Tabs(props: {
     const buttons = event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]");
     buttons[tabs.indexOf(next)]?.focus();
   };
+  const list = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = list.current;
+    const tab = element?.querySelector<HTMLElement>("[aria-selected=true]");
+    if (element && tab) element.scrollLeft = scrollFor(element, tab);
+  }, [chosen]);
   return (
     <div
+      ref={list}
       role="tablist"
       aria-label={props.label}
       class={`dnx-tabs ${props.className ?? ""}`}
@@ -112,6 +119,13 @@ export function Tabs(props: {
       ))}
     </div>
   );
+}
+
+/** Where a strip of tabs has to be scrolled to, to show one of them whole. */
+function scrollFor(list: HTMLElement, tab: HTMLElement): number {
+  const [from, to] = [tab.offsetLeft - list.offsetLeft, tab.offsetLeft - list.offsetLeft + tab.offsetWidth];
+  if (from < list.scrollLeft) return from - 20;
+  return to > list.scrollLeft + list.clientWidth ? to - list.clientWidth + 20 : list.scrollLeft;
 }
 
 /** A place in the source: pointing shows it, clicking holds it. */

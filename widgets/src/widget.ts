@@ -17,8 +17,6 @@ export interface Model {
 interface Meta {
   id: string;
   headline: string;
-  source: string;
-  cell: number | null;
 }
 
 interface Answer {
@@ -39,7 +37,7 @@ export function renderWidget({ model, el }: { model: Model; el: HTMLElement }): 
     savable: true,
     decorate: (view) => decorateCell(el, view),
     onSelect: (refs) => {
-      model.set("_selection", refs);
+      model.set("selection", refs);
       try {
         model.save_changes();
       } catch {

@@ -14,8 +14,8 @@ export function Graphs({ view, compile }: { view: View; compile: Compile }): VNo
   const key = compileKey(compile);
   const wanted = useSignal("");
   const colour = useSignal<Colour>("module");
-  const led = useComputed(() => ledTo(view, key, wanted.value)).value;
   const names = compile.graphs.map((graph) => graph.name);
+  const led = useComputed(() => ledTo(view, key, wanted.value || (names[0] ?? ""))).value;
   if (!names.length) return <Empty>{noGraph(compile)}</Empty>;
   const name = [led, wanted.value].find((one) => names.includes(one)) ?? names[0] ?? "";
   const sizes = view.sizes[key]?.graphs ?? {};

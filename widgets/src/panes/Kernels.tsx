@@ -1,6 +1,6 @@
 /** The kernels of one compile: what was fused into each, from which lines, and its code. */
 import type { VNode } from "preact";
-import { useComputed } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { CodeView } from "../code/CodeView";
 import type { Language } from "../code/tokens";
 import { VirtualList } from "../code/VirtualList";
@@ -15,7 +15,12 @@ export const LANGUAGES: Record<string, Language> = { cpp: "cpp", triton: "python
 export function Kernels({ view, compile }: { view: View; compile: Compile }): VNode {
   const { kernels } = compile;
   const { selection } = view;
-  const chosen = useComputed(() => chosenKernel(compile, selection.lit.value)).value;
+  const last = useSignal<Kernel | undefined>(undefined);
+  useSignalEffect(() => {
+    const found = chosenKernel(compile, selection.lit.value);
+    if (found) last.value = found;
+  });
+  const chosen = last.value;
   if (!kernels.length) return <Empty>{noKernels(compile)}</Empty>;
   return (
     <>
@@ -63,7 +68,6 @@ function Cells(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
 
 function Code(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
   const { view, compile, kernel } = props;
-  const ref = kernelRef(compile, kernel);
   return (
     <div class="dnx-split-code">
       <Loaded
@@ -85,7 +89,7 @@ function Code(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
                   code={code}
                   language={LANGUAGES[kernel.language] ?? "python"}
                   selection={view.selection}
-                  refOf={() => ref}
+                  refOf={() => null}
                 />
               ) : (
                 <Empty>{`${kernel.name} is a library call: there is no generated code.`}</Empty>
