@@ -47,6 +47,7 @@ __all__ = [
     "hostile",
     "huge",
     "incomplete",
+    "library_model",
     "place",
     "training_step",
 ]
@@ -699,6 +700,45 @@ def training_step() -> CellRecord:
     )
 
 
+LIBRARY = """%%dynamo
+import models
+
+net = models.Net()
+net(x)
+"""
+
+
+def library_model() -> CellRecord:
+    """A model that lies in a library: no frame of any node is in the cell, but for the call."""
+    module = "class Net:\n    def forward(self, x):\n        return self.lin(x)\n" * 20
+    call = StackFrame(file="site/models.py", line=3, name="forward", column=15, end_column=26)
+    deep = StackFrame(file="torch/nn/modules/linear.py", line=134, name="forward")
+    nodes = [
+        given("l_x_", f32(4)),
+        given("l_weight_", f32(4, 4)),
+        op("linear", "torch._C._nn.linear", ["l_x_", "l_weight_"], f32(4), call, deep),
+        result("linear"),
+    ]
+    entry = Compile(
+        compile_id="0/0",
+        name="Net.forward",
+        file="site/models.py",
+        first_line=2,
+        call_line=5,
+        graphs=[Graph(name="dynamo", stage="dynamo", nodes=nodes)],
+        kernels=[
+            Kernel(name="extern_kernels.mm", language="extern", graph="dynamo", nodes=["linear"])
+        ],
+    )
+    return CellRecord(
+        source=LIBRARY,
+        mode="calls",
+        files={"torch/nn/modules/linear.py": "\n" * 140, "site/models.py": module},
+        compiles=[entry],
+        calls=[Call(line=5, name="net", compiles=["0/0"])],
+    )
+
+
 NASTY = "</script><script>alert(1)</script><b onclick='x()'>\"&amp;]]><!-- \x1b[31m\x00\ud800\u202e"
 
 
@@ -919,6 +959,7 @@ SAMPLES = {
         attribute_recompiles,
         failed,
         training_step,
+        library_model,
         hostile,
         empty,
         incomplete,

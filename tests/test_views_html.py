@@ -304,6 +304,19 @@ def test_the_exact_place_of_a_break_is_underlined():
     )
 
 
+def test_a_model_of_a_library_is_linked_to_its_call_and_its_own_source():
+    record = samples.library_model()
+    assert gutter(record)[4] == "|||5|net(x)|net: compiled 0/0"
+    html = to_html(record)
+    rows = re.findall(r'<tr class="([^"]*)" tabindex="0"><td>(.*?)</td><td>(.*?)</td>', html)
+    assert ("f1l134 f2l3 l5", "models.py:3", "linear") in rows
+    assert re.findall(r"<b>(source .*?)</b>", html) == [
+        "source site/models.py",
+        "source torch/nn/modules/linear.py",
+    ]
+    assert html.index("<td>linear</td>") < html.index("<td>l_x_</td>")
+
+
 def test_other_files_are_shown_around_their_lines():
     record = samples.training_step()
     lines = gutter(record, "torch/nn/modules/linear.py")

@@ -17,7 +17,7 @@ from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context, where
 from dynamo_nb.views.model import main_reason, reason_name
 from dynamo_nb.views.phrases import OWN_FILES, calls_text
-from dynamo_nb.views.plain import place
+from dynamo_nb.views.plain import place, plural
 from dynamo_nb.views.source import listing
 
 __all__ = ["calls", "frames", "recompiles", "sources"]
@@ -110,15 +110,16 @@ def frames(context: Context) -> Iterator[Section]:
 
 
 def sources(context: Context) -> Iterator[Section]:
-    """Yield the other source files that something belongs to, around those lines."""
+    """Yield the other source files that something belongs to, the user's before torch's."""
     files = [
         file
         for file in context.record.files
         if context.marks.lines.get(file) and not file.startswith(OWN_FILES)
     ]
-    if files:
-        blocks = [
-            listing(context.report, file, context.marks, context.limits)
-            for file in files[: context.limits.files]
-        ]
-        yield Section(title="other source files", summary=str(len(files)), blocks=blocks)
+    for file in sorted(files, key=lambda file: file.startswith("torch/"))[: context.limits.files]:
+        lines = len(context.marks.lines[file])
+        yield Section(
+            title=f"source {file}",
+            summary=plural(lines, "line"),
+            blocks=[listing(context.report, file, context.marks, context.limits)],
+        )

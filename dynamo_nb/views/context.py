@@ -22,11 +22,12 @@ class Context:
 
 
 def where(frame: StackFrame | None) -> str:
-    """Return a place, or nothing."""
-    return place(frame) if frame else ""
+    """Return a place for a table: outside the cell without the file's folder; or nothing."""
+    return place(frame).rpartition("/")[2] if frame else ""
 
 
 def inner(frames: list[StackFrame]) -> str:
-    """Return the innermost line of the cell; without one, the innermost place."""
-    cell = [frame for frame in frames if frame.file == CELL] or frames
-    return place(cell[-1]) if cell else ""
+    """Return the innermost line of the cell; without one, the innermost place outside torch."""
+    cell = [frame for frame in frames if frame.file == CELL]
+    own = [frame for frame in frames if not frame.file.startswith("torch/")]
+    return where(next((found[-1] for found in (cell, own, frames) if found), None))

@@ -107,18 +107,29 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
     template = _environment().get_template(name)
     bare = template.render(**fixed, before=[], parts=[], after=[], parts_left=0, data="")
     space = _Space(limits.size - len(bare.encode()))
+    before = _fitting([*recompiles(context), *calls(context)], space, limits)
+    after = _fitting([*frames(context), *sources(context)], space, limits)
     return template.render(
         **fixed,
-        before=_fitting([*recompiles(context), *calls(context)], space, limits),
+        before=before,
         parts=_parts(context, space),
         parts_left=max(len(record.compiles) - limits.compiles, 0),
-        after=_fitting([*frames(context), *sources(context)], space, limits),
+        after=after,
         data=data,
     )
 
 
 def _fitting(sections: list[Section], space: _Space, limits: Limits) -> list[Markup]:
-    return [html for section in sections if space.take(html := _section(section, limits))]
+    """Return the sections that there is space for, and a line about those that are left out."""
+    shown = []
+    left_out = []
+    for section in sections:
+        html = _section(section, limits)
+        if space.take(html):
+            shown.append(html)
+        else:
+            left_out.append(limits.line(section.title))
+    return [*shown, _blocks().left_out(left_out)] if left_out else shown
 
 
 def _shown(record: CellRecord, limits: Limits) -> list[Finding]:

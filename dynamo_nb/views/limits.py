@@ -13,7 +13,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The bounds of one kind of output.
 
     `size` is its whole size in bytes, `rows` those of one table, `text` the characters of one
-    table cell, `code` the lines of one block of code. `exact` outputs have times, addresses and
+    table cell, `code` the lines of one block of code,
+    `excerpt` those of a file other than the cell. `exact` outputs have times, addresses and
     paths; others leave out what differs between two runs of the same cell.
     """
 
@@ -22,6 +23,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     text: int
     width: int
     code: int
+    excerpt: int
     findings: int
     compiles: int
     files: int
@@ -50,6 +52,7 @@ CELL_OUTPUT = Limits(
     text=240,
     width=240,
     code=160,
+    excerpt=60,
     findings=30,
     compiles=40,
     files=6,
@@ -62,6 +65,7 @@ PAGE = Limits(
     text=4000,
     width=4000,
     code=20_000,
+    excerpt=4000,
     findings=2000,
     compiles=1000,
     files=60,

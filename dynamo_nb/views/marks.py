@@ -6,9 +6,9 @@ one is pointed at. Class names are made of numbers only, never of text from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dynamo_nb.record.types import CELL, CellRecord, Compile, StackFrame
+from dynamo_nb.record.types import CELL, CellRecord, Compile, Node, StackFrame
 
 __all__ = ["Marks", "frames_of"]
 
@@ -43,7 +43,14 @@ class Marks:
         classes = dict.fromkeys(name for name in found if name)
         return " ".join(list(classes)[:_OUTER])
 
-    def of_lines(self, lines: Iterable[int | None]) -> str:
+    def of_node(self, node: Node, entry: Compile) -> str:
+        """Return the classes of a node: of the call's line too where no frame is in the cell."""
+        frames = node.frames
+        if entry.call_line and all(frame.file != CELL for frame in frames):
+            frames = [StackFrame(file=CELL, line=entry.call_line), *frames[1 - _OUTER :]]
+        return self.of(*frames)
+
+    def of_lines(self, lines: Sequence[int] | Sequence[int | None]) -> str:
         """Return the classes of lines of the cell."""
         return self.of(*(StackFrame(file=CELL, line=line) for line in lines if line))
 
@@ -66,5 +73,7 @@ def frames_of(entry: Compile) -> Iterable[StackFrame]:
         entry.recompile_reasons,
     ):
         yield from (thing.frame for thing in things if thing.frame)
+    if entry.call_line and entry.cell is None:
+        yield StackFrame(file=CELL, line=entry.call_line)
     if entry.error and entry.error.frame:
         yield entry.error.frame

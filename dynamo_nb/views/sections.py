@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 
@@ -25,6 +26,9 @@ from dynamo_nb.views.plain import compact_lines, plural, value_text
 
 __all__ = ["compile_sections"]
 
+#: What torch calls the compiled module itself in the paths of its parts.
+_ROOT = re.compile(r"^(self|fn|args\[0\])\.")
+
 _COLUMNS = 100  # at which torch's explanations wrap
 
 
@@ -39,17 +43,23 @@ def graphs(entry: Compile, context: Context) -> Iterator[Section]:
             node.op,
             _module(node),
             _formula(node),
-        ), context.marks.of(*node.frames)
+        ), context.marks.of_node(node, entry)
 
+    columns = "line|name|value|op|module|target"
     for rank, graph in enumerate(entry.graphs):
         yield Section(
             title=f"graph {graph.name}",
             summary=_graph_summary(graph),
             blocks=[
-                table("line|name|value|op|module|target", graph.nodes, row, context.limits),
+                table(columns, _work_first(graph), row, context.limits),
             ],
             rank=10 + rank,
         )
+
+
+def _work_first(graph: Graph) -> list[Node]:
+    """Return the nodes in their order, but the inputs last: large models have hundreds of them."""
+    return sorted(graph.nodes, key=lambda node: node.op in ("placeholder", "get_attr"))
 
 
 def _formula(node: Node) -> str:
@@ -62,7 +72,7 @@ def _formula(node: Node) -> str:
 def _module(node: Node) -> str:
     """Return the path of the innermost module that a node comes from, without the root's."""
     path = node.module_stack[-1][0] if node.module_stack and node.module_stack[-1] else ""
-    return readable(path).removeprefix("self.").removeprefix("fn.")
+    return _ROOT.sub("", readable(path))
 
 
 def _graph_summary(graph: Graph) -> str:
@@ -196,7 +206,8 @@ def kernels(entry: Compile, context: Context) -> Iterator[Section]:
 
 
 def _kernel_marks(entry: Compile, kernel: Kernel, context: Context) -> str:
-    return context.marks.of_lines(sorted(cell_lines(kernel_nodes(entry, kernel))))
+    nodes = kernel_nodes(entry, kernel)
+    return context.marks.of_lines(sorted(cell_lines(nodes)) or [entry.call_line])
 
 
 def output_code(entry: Compile, context: Context) -> Iterator[Section]:

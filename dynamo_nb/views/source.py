@@ -23,6 +23,7 @@ from dynamo_nb.views.model import (
     reason_name,
     stage,
 )
+from dynamo_nb.views.phrases import calls_text
 from dynamo_nb.views.plain import clip, some
 
 __all__ = ["GUTTER", "HUES", "LEGEND", "Listing", "Piece", "SourceLine", "listing"]
@@ -64,7 +65,6 @@ class Listing(Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "listing"
 
-    file: str
     lines: list[SourceLine]
     widths: dict[str, int]
     left_out: int = 0
@@ -89,8 +89,12 @@ class _Facts:
         self.kernels: dict[int, dict[str, None]] = defaultdict(dict)
         self.events: dict[int, dict[str, None]] = defaultdict(dict)
         self.changes: dict[int, dict[str, list[str]]] = defaultdict(dict)
+        self.calls: dict[int, dict[str, None]] = defaultdict(dict)
         for index, entry in enumerate(report.record.compiles):
             self._add(index, entry)
+        for call in report.record.calls if file == CELL else ():
+            for text in calls_text(call):
+                self.calls[call.line][f"{call.name}: {text}"] = None
 
     def _add(self, index: int, entry: Compile) -> None:
         for graph in stage(entry, "dynamo"):
@@ -142,6 +146,8 @@ class _Facts:
         events = [*self.events[line], *changes]
         if events:
             return clip(limits.line(some(events, 2)), _NOTE)
+        if self.calls[line] and not self.ops[line]:
+            return clip(limits.line(some(self.calls[line], 2)), _NOTE)
         ops = some(self.ops[line], 5)
         kernels = some(self.kernels[line], 2)
         return clip(limits.line(" -> ".join(part for part in (ops, kernels) if part)), _NOTE)
@@ -170,7 +176,7 @@ def listing(report: Report, file: str, marks: Marks, limits: Limits) -> Listing:
         if file == CELL
         else _windows(marks.lines.get(file, ()), len(source))
     )
-    shown = wanted[: limits.code]
+    shown = wanted[: limits.code if file == CELL else limits.excerpt]
     facts = _Facts(report, file)
     tokens = _tokens([source[number - 1] for number in shown])
     lines = [
@@ -178,7 +184,6 @@ def listing(report: Report, file: str, marks: Marks, limits: Limits) -> Listing:
         for number, pieces in zip(shown, tokens, strict=True)
     ]
     return Listing(
-        file="" if file == CELL else limits.line(file),
         lines=lines,
         widths=_widths(lines),
         left_out=len(wanted) - len(shown),
