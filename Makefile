@@ -14,12 +14,10 @@ SETUP := $(STAMPS)/project-$(TORCH)
 DEMO := build/demo
 QUICKSTART := notebooks/01_quickstart.ipynb
 
-# One thread per kernel call, and compile workers that do not outnumber the cores.
-export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types notebooks pytest bench lab clean
+.PHONY: help setup demo refresh lab test lint types notebooks pytest bench clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
@@ -49,7 +47,12 @@ $(SETUP): $(STAMPS)/torch-$(TORCH) pyproject.toml
 # ---- what it is for -----------------------------------------------------------------------------
 
 demo: $(SETUP)
-	$(BIN)/python scripts/demo.py $(QUICKSTART) $(DEMO)
+	$(BIN)/python scripts/demo.py $(QUICKSTART) --into $(DEMO)
+
+# The outputs that nbval compares with: code for any CPU and one thread, as in notebooks/conftest.py.
+refresh: $(SETUP)
+	ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 \
+	    $(BIN)/python scripts/demo.py $(QUICKSTART) --in-place
 
 lab: $(SETUP)
 	$(BIN)/jupyter lab $(QUICKSTART)

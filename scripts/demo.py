@@ -10,43 +10,51 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 
+def execute(path: Path) -> nbformat.NotebookNode:
+    """Return the notebook, executed; a cell that fails raises."""
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=600, record_timing=False, resources=resources).execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # the progress line ends as an output without data
+            cell.outputs = [output for output in cell.outputs if output.get("data", True)]
+    return notebook
+
+
 def text_of(output: nbformat.NotebookNode) -> str:
     """Return what a terminal can show of one output."""
     if output.output_type == "stream":
         return output.text
-    if output.output_type == "error":
-        return "\n".join(output.traceback)
     return output.get("data", {}).get("text/plain", "")
 
 
 def show(notebook: nbformat.NotebookNode) -> None:
     """Print the code cells of an executed notebook, each with its outputs."""
     for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        print(f"\nIn [{cell.execution_count}]:")
-        print("".join(f"    {line}\n" for line in cell.source.splitlines()))
-        for output in cell.outputs:
-            print(text_of(output).rstrip())
+        if cell.cell_type == "code":
+            print(f"\nIn [{cell.execution_count}]:")
+            print("\n".join(f"    {line}".rstrip() for line in cell.source.splitlines()))
+            for output in cell.outputs:
+                print(f"\n{text_of(output).rstrip()}")
 
 
 def main() -> None:
-    """Execute the notebook named on the command line; a cell that fails makes this fail."""
+    """Execute the notebook named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("notebook", type=Path)
-    parser.add_argument("folder", type=Path, help="where the results are left")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--into", type=Path, metavar="FOLDER", help="where the results are left")
+    where.add_argument("--in-place", action="store_true", help="only keep the outputs")
     options = parser.parse_args()
 
-    notebook = nbformat.read(options.notebook, as_version=4)
     print(f"Running {options.notebook} in a kernel ...", flush=True)
-    client = NotebookClient(
-        notebook, timeout=600, resources={"metadata": {"path": str(options.notebook.parent)}}
-    )
-    client.execute()
+    notebook = execute(options.notebook)
+    if options.in_place:
+        nbformat.write(notebook, options.notebook)
+        return
     show(notebook)
-
-    options.folder.mkdir(parents=True, exist_ok=True)
-    executed = options.folder / options.notebook.name
+    options.into.mkdir(parents=True, exist_ok=True)
+    executed = options.into / options.notebook.name
     nbformat.write(notebook, executed)
     page = executed.with_suffix(".html")
     page.write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")

@@ -100,6 +100,7 @@ def test_a_model_is_the_plain_cell(model, kind, bare, request):
     assert shell.run(build_cell(model)).error is None
     before = snapshot.take()
     magic = sameness.run(shell, f"%%dynamo\n{kind(model)}", reports=1)
+    assert shell.record.compiles
     assert not snapshot.differences(before, snapshot.take())
     assert not sameness.differences(plain, magic, tolerance=1e-4)
 
