@@ -1,4 +1,4 @@
-/** All that is known of one node. */
+/** One node: what it is while it is pointed at, all that belongs to it while it is held. */
 import type { ComponentChildren, VNode } from "preact";
 import {
   CELL,
@@ -49,7 +49,7 @@ export function Card(props: Props): VNode {
         )}
       </header>
       <dl>
-        <Fact name={node.op.replace("_", " ")}>
+        <Fact name={node.op}>
           <code>{node.target}</code>
         </Fact>
         <Values node={node} />
@@ -64,10 +64,14 @@ export function Card(props: Props): VNode {
             <Source state={state} record={record} frame={frame} />
           </Fact>
         )}
-        <Nodes name="uses" nodes={model.inputs[at]!} {...props} />
-        <Nodes name="used by" nodes={model.users[at]!} {...props} />
-        <Kernels state={state} node={node} />
-        <Stages {...props} />
+        {held && (
+          <>
+            <Nodes name="uses" nodes={model.inputs[at]!} {...props} />
+            <Nodes name="used by" nodes={model.users[at]!} {...props} />
+            <Kernels state={state} node={node} />
+            <Stages {...props} />
+          </>
+        )}
       </dl>
     </section>
   );

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { describe } from "./describe";
-import type { LaneRow } from "./lanes";
+import { type LaneRow, MOST_LANES } from "./lanes";
 import { outlineRows, type Row } from "./rows";
 import { textsOf } from "./sizes";
 import type { GraphState } from "./state";
@@ -24,9 +24,10 @@ export function Outline({ state, search }: Props): VNode {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(400);
   const [at, setAt] = useState<Box | null>(null);
-  const rows = useComputed(() => {
+  const { rows, lanes } = useComputed(() => {
     state.version.value;
-    return outlineRows(state.tree, state.foundSet.value);
+    const shown = outlineRows(state.tree, state.foundSet.value);
+    return { rows: shown, lanes: shown.reduce((most, row) => Math.max(most, widest(row.lane)), 0) };
   }).value;
 
   useLayoutEffect(() => {
@@ -69,7 +70,6 @@ export function Outline({ state, search }: Props): VNode {
 
   const first = Math.max(0, Math.floor(top / ROW) - AROUND);
   const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + AROUND);
-  const lanes = 1 + rows.slice(first, last).reduce((most, row) => Math.max(most, widest(row.lane)), 0);
   return (
     <div
       ref={host}
@@ -104,7 +104,8 @@ export function Outline({ state, search }: Props): VNode {
 const rowId = (state: GraphState, row: number): string =>
   `dnx-g-${state.key}-${state.graph.name}-${row}`.replace(/[^\w-]/g, "_");
 
-const widest = (lane: LaneRow): number => Math.max(lane.lane, ...lane.passing, ...lane.from, 0);
+const widest = ({ lane, passing, from }: LaneRow): number =>
+  1 + Math.min(MOST_LANES, Math.max(lane, ...passing, ...from, 0));
 
 function actions(
   state: GraphState,
@@ -174,7 +175,7 @@ function OutlineRow(props: {
       onPointerEnter={() => state.point(box)}
       onClick={choose}
     >
-      <Lanes row={row.lane} count={lanes} group={group && box.open} />
+      <Lanes row={row.lane} count={lanes} />
       <span class="dnx-g-row-text" style={{ paddingLeft: `${row.depth * INDENT}px` }}>
         <span class="dnx-g-mark">{group ? (box.open ? "▾" : "▸") : ""}</span>
         <span class="dnx-g-name">{texts.name}</span>
@@ -188,9 +189,9 @@ function OutlineRow(props: {
 }
 
 /** One row of the lanes: what passes, what is used, and the row's own value. */
-function Lanes(props: { row: LaneRow; count: number; group: boolean }): VNode {
+function Lanes(props: { row: LaneRow; count: number }): VNode {
   const { lane, from, passing, used } = props.row;
-  const x = (at: number): number => at * LANE + LANE / 2 + 2;
+  const x = (at: number): number => Math.min(at, MOST_LANES) * LANE + LANE / 2 + 2;
   const middle = ROW / 2;
   let path = "";
   for (const one of passing) {

@@ -91,27 +91,33 @@ export class CanvasPainter {
     pen.globalAlpha = 1;
   }
 
+  /** Names of groups, where there is room for them and no other name. */
+  private labels(pen: CanvasRenderingContext2D, boxes: Box[], view: View): void {
+    pen.font = `${LABEL}px ${this.palette.font}`;
+    pen.textBaseline = "top";
+    pen.lineWidth = 3;
+    pen.strokeStyle = this.palette.colour("background");
+    pen.fillStyle = this.palette.colour("text");
+    const taken: [left: number, top: number, right: number][] = [];
+    for (const box of boxes) {
+      if (!isGroup(box)) continue;
+      const text = box.label || box.detail;
+      const width = text.length * LABEL * 0.62 + 6;
+      if (box.h * view.scale < LABEL + 2 || box.w * view.scale < width) continue;
+      const [x, y] = [box.x * view.scale + view.x + 4, box.y * view.scale + view.y + 2];
+      const free = taken.every(
+        ([left, top, right]) => x > right || x + width < left || Math.abs(y - top) > LABEL + 1,
+      );
+      if (!free) continue;
+      taken.push([x, y, x + width]);
+      pen.strokeText(text, x, y);
+      pen.fillText(text, x, y);
+    }
+  }
+
   private fillOf(box: Box, states: string[], hue: number): string {
     if (states.includes("lit")) return this.palette.colour("lit-strong");
     if (hue >= 0) return this.palette.hue(hue);
     return this.palette.colour(isGroup(box) ? "group" : "box");
-  }
-
-  /** Names of groups, where there is room for them. */
-  private labels(pen: CanvasRenderingContext2D, boxes: Box[], view: View): void {
-    pen.font = `${LABEL}px ${this.palette.font}`;
-    pen.textBaseline = "top";
-    for (const box of boxes) {
-      if (!isGroup(box)) continue;
-      const [width, height] = [box.w * view.scale, box.h * view.scale];
-      const text = box.label || box.detail;
-      if (height < LABEL + 2 || width < text.length * LABEL * 0.62 + 6) continue;
-      const [x, y] = [box.x * view.scale + view.x + 4, box.y * view.scale + view.y + 2];
-      pen.lineWidth = 3;
-      pen.strokeStyle = this.palette.colour("background");
-      pen.strokeText(text, x, y);
-      pen.fillStyle = this.palette.colour("text");
-      pen.fillText(text, x, y);
-    }
   }
 }

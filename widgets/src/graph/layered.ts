@@ -195,13 +195,14 @@ class Net {
       for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, pass > 0);
       for (let row = last - 1; row >= 0; row--) this.settle(this.layers[row]!, true);
     }
+    for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, true, true);
   }
 
   /**
    * Isotonic regression by pooling adjacent violators: the closest places to what all vertices of
    * a row want that keep their order and distances.
    */
-  private settle(layer: number[], both: boolean): void {
+  private settle(layer: number[], both: boolean, straighten = false): void {
     const offset: number[] = [];
     const sums: number[] = [];
     const weights: number[] = [];
@@ -210,7 +211,7 @@ class Net {
       const before = at ? layer[at - 1]! : v;
       const distance = at ? (this.width[before]! + this.width[v]!) / 2 + GAP_X : 0;
       offset.push((offset[at - 1] ?? 0) + distance);
-      let [sum, weight] = this.wish(v, both);
+      let [sum, weight] = straighten ? this.below(v) : this.wish(v, both);
       sum -= offset[at]! * weight;
       let size = 1;
       while (sums.length && sums.at(-1)! / weights.at(-1)! > sum / weight) {
@@ -245,6 +246,13 @@ class Net {
     add(this.up[v]!, this.upShift[v]!);
     if (both || !weight) add(this.down[v]!, this.downShift[v]!);
     return weight ? [sum, weight] : [this.x[v]! * 0.05, 0.05];
+  }
+
+  /** Right below the vertex that alone leads here and nowhere else; else where it is. */
+  private below(v: number): [number, number] {
+    const u = this.up[v]!.length === 1 ? this.up[v]![0]! : -1;
+    if (u < 0 || this.down[u]!.length > 1) return [this.x[v]!, 1];
+    return [(this.x[u]! + this.upShift[v]![0]!) * STRAIGHT, STRAIGHT];
   }
 
   result(): Placement {

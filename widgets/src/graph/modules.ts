@@ -15,6 +15,7 @@ const ROOT = /^L\[['"]?\w+['"]?\](?:\[\d+\])*\.?/;
 export function modulesOf(model: GraphModel): Step[][] {
   const known = new Map<string, Step>();
   const steps = model.nodes.map((node) => ownSteps(node, known));
+  placeSums(model, steps);
   fillGaps(model.nodes, steps);
   if (model.graph.stage === "joint") splitDirections(model.nodes, steps);
   return steps;
@@ -56,6 +57,15 @@ function fillGaps(nodes: Node[], steps: Step[][]): void {
     for (const one of gap) steps[one] = shared;
     gap = [];
     before = steps[at]!;
+  });
+}
+
+/** Autograd adds up gradients under no module: the sum belongs where all its parts come from. */
+function placeSums(model: GraphModel, steps: Step[][]): void {
+  model.nodes.forEach((node, at) => {
+    if (!node.is_backward || steps[at]!.length || node.target !== "aten.add.Tensor") return;
+    const parts = model.inputs[at]!.map((input) => steps[input]!);
+    if (parts.length) steps[at] = parts.reduce(sharedSteps);
   });
 }
 

@@ -29,13 +29,15 @@ export class SvgPainter {
   private readonly edges = make("g");
   private readonly chosen = make("path", { class: "dnx-g-chosen" });
   private readonly nodes = make("g");
+  private readonly headings = make("g");
   private readonly boxes = new Map<Box, SVGGElement>();
+  private readonly heads = new Map<Box, SVGElement>();
   private readonly lines = new Map<Segment, SVGElement>();
   private drawing: Drawing | null = null;
   private marks: Marks | null = null;
 
   constructor() {
-    this.world.append(this.frames, this.edges, this.chosen, this.nodes);
+    this.world.append(this.frames, this.edges, this.chosen, this.nodes, this.headings);
     this.element.append(this.world);
   }
 
@@ -45,16 +47,19 @@ export class SvgPainter {
     const { x, y, scale } = camera.view;
     this.world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     const seen = camera.seen();
-    keep(this.boxes, drawing.boxesIn(seen), (box) => this.addBox(box, marks));
+    const boxes = drawing.boxesIn(seen);
+    keep(this.boxes, boxes, (box) => this.addBox(box, marks));
+    keep(this.heads, boxes.filter(isFrame), (box) => this.headings.appendChild(headingOf(box)));
     keep(this.lines, drawing.segmentsIn(seen), (one) => this.addLine(one));
     if (marks !== this.marks) this.remark(marks);
     this.marks = marks;
   }
 
   clear(): void {
-    for (const layer of [this.frames, this.edges, this.nodes]) layer.replaceChildren();
-    this.boxes.clear();
-    this.lines.clear();
+    for (const layer of [this.frames, this.edges, this.nodes, this.headings]) {
+      layer.replaceChildren();
+    }
+    for (const live of [this.boxes, this.heads, this.lines]) live.clear();
     this.marks = this.drawing = null;
   }
 
@@ -68,7 +73,7 @@ export class SvgPainter {
   }
 
   private addBox(box: Box, marks: Marks): SVGGElement {
-    const frame = isGroup(box) && box.open;
+    const frame = isFrame(box);
     const element = frame ? frameOf(box) : this.boxOf(box);
     element.setAttribute("class", classOf(box, marks));
     (frame ? this.frames : this.nodes).append(element);
@@ -123,12 +128,17 @@ export class SvgPainter {
   }
 }
 
+const isFrame = (box: Box): boolean => isGroup(box) && box.open;
+
 function frameOf(box: Box): SVGGElement {
-  const element = make("g", {
-    transform: `translate(${box.x} ${box.y})`,
-    "data-group": box.label,
-  });
-  const heading = make("text", { x: 8, y: 15 });
+  const element = make("g", { "data-group": box.label });
+  const { x, y, w: width, h: height } = box;
+  element.append(make("rect", { x, y, width, height, rx: 6, class: "dnx-g-frame" }));
+  return element;
+}
+
+function headingOf(box: Box): SVGTextElement {
+  const heading = make("text", { x: box.x + 8, y: box.y + 15, class: "dnx-g-heading" });
   heading.append(make("tspan", { class: "dnx-g-mark" }, "▾ "));
   const room = Math.floor(box.w / CHAR) - 3;
   heading.append(make("tspan", { class: "dnx-g-name" }, clip(box.label || box.detail, room)));
@@ -136,11 +146,7 @@ function frameOf(box: Box): SVGGElement {
   if (box.label && box.detail && left > 3) {
     heading.append(make("tspan", { class: "dnx-g-op" }, ` ${clip(box.detail, left)}`));
   }
-  element.append(
-    make("rect", { width: box.w, height: box.h, rx: 6, class: "dnx-g-frame" }),
-    heading,
-  );
-  return element;
+  return heading;
 }
 
 /** A cut edge's stub says which box is at its other end. */
@@ -152,7 +158,7 @@ function stubLabel(one: Segment): SVGTextElement {
 }
 
 function classOf(box: Box, marks: Marks): string {
-  const frame = isGroup(box) && box.open;
+  const frame = isFrame(box);
   const hue = hueOf(box, marks);
   const kind = frame ? "dnx-g-open" : isGroup(box) ? "dnx-g-closed" : "dnx-g-node";
   const states = statesOf(box, marks).map((state) => ` dnx-g-is-${state}`);
