@@ -165,6 +165,13 @@ def test_the_output_is_the_same_each_time(name: str):
     assert to_html(samples.SAMPLES[name]()) == to_html(samples.SAMPLES[name]())
 
 
+@small_sample
+def test_a_record_read_from_json_looks_the_same(name: str):
+    record = samples.SAMPLES[name]()
+    again = msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(record))), CellRecord)
+    assert to_html(again) == to_html(record)
+
+
 def test_the_output_does_not_depend_on_times_and_addresses():
     record = samples.graph_breaks()
     first = record.compiles[0]

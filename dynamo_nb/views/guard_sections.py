@@ -33,11 +33,11 @@ def guards(entry: Compile, context: Context) -> Iterator[Section]:
 
     def row(guard: Guard) -> tuple[tuple[str, ...], str]:
         return (
+            where(guard.frame),
             guard.kind,
             guard.source or guard.origin,
-            conditions(guard.code),
             guard.value,
-            where(guard.frame),
+            conditions(guard.code),
         ), context.marks.of(guard.frame)
 
     def shape_row(guard: ShapeGuard) -> tuple[tuple[str, ...], str]:
@@ -56,7 +56,7 @@ def guards(entry: Compile, context: Context) -> Iterator[Section]:
         yield Section(
             title="guards",
             summary=str(len(entry.guards)),
-            blocks=[table("kind|source|code|value|line", entry.guards, row, context.limits)],
+            blocks=[table("line|kind|source|value|code", entry.guards, row, context.limits)],
             rank=5,
         )
     if entry.shape_guards or entry.symbols:

@@ -109,7 +109,7 @@ def _prose(paragraphs: list[str], marks: str, context: Context) -> Code:
 
 
 def failure(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield the error that ended a compile, and the attempts before."""
+    """Yield the error that ended a compile."""
     error = entry.error
     if error:
         text = [error.message or error.kind]
@@ -125,8 +125,12 @@ def failure(entry: Compile, context: Context) -> Iterator[Section]:
             is_open=True,
         )
 
+
+def attempts(entry: Compile, context: Context) -> Iterator[Section]:
+    """Yield the attempts at a compile, where it was restarted."""
+
     def row(attempt: Attempt) -> tuple[tuple[object, ...], str]:
-        return (attempt.attempt, attempt.status, attempt.reason), ""
+        return (attempt.attempt, attempt.status, attempt.reason.partition("\n")[0]), ""
 
     if len(entry.attempts) > 1:
         yield Section(
@@ -281,6 +285,7 @@ def times(entry: Compile, context: Context) -> Iterator[Section]:
 _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     failure,
     graph_breaks,
+    attempts,
     reasons,
     graphs,
     guards,
