@@ -60,8 +60,9 @@ def cell_source(raw: str) -> str:
 class Running:
     """A cell under way; cells that it runs through `run_cell` lie on top of it."""
 
-    def __init__(self, info: Any) -> None:
+    def __init__(self, info: Any, file: str) -> None:
         self.info = info
+        self.file = file
         self.execution: Execution | None = None
         self.refused: UsageError | None = None
 
@@ -128,9 +129,9 @@ class Extension:
         self._unclaimed = False
 
     def _before_cell(self, info: Any) -> None:
-        running = Running(info)
-        self._running.append(running)
         cell = self._source_cell(info)
+        running = Running(info, cell.file)
+        self._running.append(running)
         self._session.remember(cell)
         line = magic_line(cell.source.splitlines(keepends=True))
         if line is None or self._watching() is not None:
@@ -153,8 +154,10 @@ class Extension:
         if running.execution is not None and not running.execution.started:
             return running.execution.start(tree)
         watching = self._watching()
-        if watching is not None and (running.execution is watching or watching.wraps):
-            return watching.rewrite_nested(tree)
+        if watching is not None and running.execution is watching:
+            return watching.rewrite_nested(tree, None)
+        if watching is not None and watching.wraps:
+            return watching.rewrite_nested(tree, running.file)
         return tree
 
     def _after_cell(self, result: Any) -> None:

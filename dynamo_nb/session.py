@@ -17,6 +17,10 @@ __all__ = ["Session", "current"]
 #: File names under which IPython's shells keep cells in `linecache`.
 CELL_FILE = re.compile(r"<ipython-input-(\d+)-|[/\\]ipykernel_\d+[/\\]")
 
+#: A session lasts for days, and the record of a large model takes many megabytes.
+RECORDS_KEPT = 32
+COMPILES_KEPT = 128
+
 
 class Session:
     """The state behind the magic. There is one per process: see `current`."""
@@ -42,13 +46,20 @@ class Session:
         return next((r for r in reversed(self.records) if not name or r.name == name), None)
 
     def add(self, record: CellRecord) -> None:
-        """Make a record the last one."""
-        self.records.append(record)
+        """Make the record of a run the last one, and its compiles known to later runs."""
+        self.keep(record)
         self.earlier.extend(
             replace(compile_, cell=record.cell)
             for compile_ in record.compiles
             if compile_.cell is None
         )
+
+        del self.earlier[:-COMPILES_KEPT]
+
+    def keep(self, record: CellRecord) -> None:
+        """Make a record the last one, whoever made it; the oldest goes in the end."""
+        self.records.append(record)
+        del self.records[:-RECORDS_KEPT]
 
     def forget_compiles(self) -> None:
         """Forget what was compiled before: torch has."""

@@ -158,6 +158,23 @@ def test_a_cell_magic_below_the_magic(shell):
     assert shell.ip.user_ns["z"].tolist() == [3, 3]
     assert shell.record.mode == "calls"
     assert len(shell.record.compiles) == 1
+    assert [call.line for call in shell.record.calls] == [3]
+
+
+@pytest.mark.parametrize("magic", ["%%time", "%%capture", "\n%%time"])
+def test_lines_below_another_cell_magic_are_the_editors(shell, magic):
+    shell.run("import torch")
+    body = (
+        "def f(x):\n    y = x + 1\n    torch._dynamo.graph_break()\n    return y\n"
+    body += "f(torch.ones(2))"
+    )
+    ran = shell.run(f"%%dynamo --backend eager\n{magic}\n{body}")
+    assert ran.result.success, ran.error
+    shift = magic.count("\n")
+    breaks = [b.frame for c in shell.record.compiles for b in c.graph_breaks]
+    assert [(frame.file, frame.line) for frame in breaks] == [("<cell>", 5 + shift)]
+    assert shell.record.calls[0].line == 7 + shift
+    assert len(ran.displays) == 1
 
 
 def test_the_magic_below_another_cell_magic(shell):
@@ -286,6 +303,16 @@ def test_an_exception_stays_and_the_report_follows(shell):
     assert "ValueError" in ran.stdout
     assert (shell.record.error.type, shell.record.error.line) == ("ValueError", 4)
     assert len(ran.displays) == 1
+
+
+def test_no_frame_of_ours_shows_in_a_traceback(shell):
+    shell.run("import torch\ndef f(x): return torch.ones(2) @ x")
+    for mode in ("calls", "cell"):
+        ran = shell.run(f"%%dynamo --backend eager --compile {mode}\nf(torch.ones(3))")
+        assert type(ran.error).__name__ == "TorchRuntimeError"
+        assert "TorchRuntimeError" in ran.stdout
+        assert "dynamo_nb" not in ran.stdout
+    assert "showtraceback" not in vars(shell.ip)
 
 
 def test_a_syntax_error_is_the_usual_one(shell):

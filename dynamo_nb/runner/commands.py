@@ -55,7 +55,7 @@ class Commands:
             record = load(path)
         except (OSError, ValueError) as exc:
             raise UsageError(f"%dynamo load: {exc}") from exc
-        self._session.records.append(record)
+        self._session.keep(record)
         self._reporter.show(record)
 
     def _reset(self) -> None:

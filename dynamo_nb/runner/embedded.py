@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-__all__ = ["is_wrapped", "with_embedded"]
+__all__ = ["body_offset", "is_wrapped", "timed_file", "with_embedded"]
 
 #: Magics that run Python code of the notebook.
 RUN_PYTHON = {"time", "timeit", "prun", "capture"}
@@ -26,6 +26,18 @@ def is_wrapped(tree: ast.Module) -> bool:
     """Say whether the cell is nothing but a cell magic with its body."""
     text = [ast.unparse(node) for node in tree.body]
     return len(text) == 1 and text[0].startswith("get_ipython().run_cell_magic(")
+
+
+def body_offset(source: str) -> int:
+    """Return how many lines of a cell stand above the body of the cell magic below `%%dynamo`."""
+    lines = source.splitlines()
+    return next((i for i, line in enumerate(lines[1:], 2) if line.startswith("%%")), 0)
+
+
+def timed_file(tree: ast.Module) -> str:
+    """Return the file name that `%%time` gives to the code it runs."""
+    single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
+    return "<timed eval>" if single else "<timed exec>"
 
 
 def with_embedded(tree: ast.Module, transform: Callable[[str], str]) -> ast.Module:

@@ -9,13 +9,15 @@ import traceback
 from contextlib import ExitStack
 from typing import Any
 
+from msgspec.structs import replace
+
 from dynamo_nb import progress
 from dynamo_nb.events import Event
 from dynamo_nb.options import Options, UsageError
 from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
 from dynamo_nb.runner import arguments, calls, cell, mode
-from dynamo_nb.runner.embedded import is_wrapped, with_embedded
+from dynamo_nb.runner.embedded import body_offset, is_wrapped, timed_file, with_embedded
 from dynamo_nb.runner.tracebacks import plain_tracebacks
 
 __all__ = ["Execution", "error_of"]
@@ -78,8 +80,15 @@ class Execution:
         self.run.started = time.perf_counter()
         return tree
 
-    def rewrite_nested(self, tree: ast.Module) -> ast.Module:
-        """Rewrite what a magic of the cell runs, such as the statement of `%time`."""
+    def rewrite_nested(self, tree: ast.Module, file: str | None) -> ast.Module:
+        """Rewrite what a magic of the cell runs, such as the statement of `%time`.
+
+        `file` is the code's file name, None for that of `%time`. The body of a cell magic gets the
+        editor's line numbers, and stands for the cell from here on.
+        """
+        if self.wraps:
+            ast.increment_lineno(tree, body_offset(self.run.cell.source))
+            self.run.cell = replace(self.run.cell, file=file or timed_file(tree))
         return calls.rewrite(tree, self._calls.number) if self._calls is not None else tree
 
     def finish(self, error: BaseException | None) -> None:
