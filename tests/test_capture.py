@@ -62,6 +62,7 @@ def test_dynamo_nodes_have_columns(train: Compile) -> None:
     graph = train.graph("dynamo")
     assert graph is not None
     sigmoid = next(node for node in graph.nodes if node.name.startswith("sigmoid"))
+    assert sigmoid.target == "torch.sigmoid"
     frame = sigmoid.frames[-1]
     line = TRAIN.splitlines()[frame.line - 1]
     assert line[frame.column : frame.end_column] == "torch.sigmoid(h)"
@@ -104,6 +105,7 @@ def test_guards_name_line_and_value(train: Compile) -> None:
     guard = next(g for g in train.guards if g.source == "L['x']")
     assert guard.kind == "TENSOR_MATCH"
     assert guard.value == "float32[4, 8] on cpu"
+    assert guard.code[0].startswith("check_tensor(L['x'], Tensor")
     assert guard.frame is not None
     assert guard.frame.line == 7
     assert train.guard_tree is not None

@@ -51,16 +51,23 @@ class _Check:
 
     def failures(self) -> Iterator[dict[str, Any]]:
         dropped: set[str] = set()
+        unplaced = ""
         root = self._root
         while not (info := root.check_verbose(self._locals)).result:
             text = str(info.verbose_code_parts[0]) if info.verbose_code_parts else ""
             source, kind, at_root = self._places.get(text) or self._tensor_place(text)
+            if not source and not at_root:
+                unplaced = text
+                break
             yield self._failure(source, kind, text)
-            if not source or at_root or source in dropped:
+            if at_root or source in dropped:
                 break
             dropped.add(source)
             root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
-        yield from self._epilogue()
+        epilogue = list(self._epilogue())
+        yield from epilogue
+        if unplaced and not epilogue:
+            yield self._failure("", "", unplaced)
 
     def _tensor_place(self, text: str) -> tuple[str, str, bool]:
         """Place a message made at check time: of tensors, global state, a dict's length."""
@@ -100,6 +107,8 @@ class _Check:
         state = _STATE.search(text)
         if state:
             return self._state_change(state[1].strip())
+        if not source:
+            return "", "", ""
         size = _SIZE.fullmatch(source)
         if size:
             return self._size_change(size)

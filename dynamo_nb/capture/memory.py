@@ -65,6 +65,10 @@ class Memory:
 MEMORY = Memory()
 
 
+#: `c10::ScalarType` of the types that can be the default.
+_SCALAR_TYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
+
+
 def global_state() -> dict[str, Any]:
     """Return the state that Dynamo guards for every frame: grad mode, autocast, default dtype, ...
 
@@ -72,7 +76,8 @@ def global_state() -> dict[str, Any]:
     """
     state = json.loads(GlobalStateGuard().__getstate__())  # type: ignore[attr-defined]
     state.update(state.pop("autocast_state", {}))
-    return dict(state)
+    dtype = state.get("default_dtype")
+    return {**state, "default_dtype": _SCALAR_TYPES.get(dtype, dtype)}
 
 
 def seen(item: Any) -> Seen:

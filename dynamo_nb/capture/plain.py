@@ -143,15 +143,13 @@ def brief(item: Any) -> str:
 
 
 def _target_name(target: Any) -> str:
-    if isinstance(target, str):
-        return target
-    if isinstance(target, torch._ops.OpOverload):
+    """Return a node's target as FX itself writes it: `torch.abs`, `aten.mm.default`."""
+    if isinstance(target, str | torch._ops.OpOverload):
         return str(target)
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
-    module = getattr(target, "__module__", None)
-    if name is None:
-        return type(target).__name__
-    return f"{module}.{name}" if module else name
+    try:
+        return fx.node._get_qualified_name(target)
+    except (RuntimeError, AttributeError):  # a callable that has no import path
+        return str(getattr(target, "__name__", type(target).__name__))
 
 
 def _from_node(sources: Any) -> list[tuple[int, str]]:

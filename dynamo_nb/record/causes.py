@@ -6,6 +6,7 @@ from the groups made here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -236,15 +237,16 @@ def _number(entry: str) -> int:
 def _reasons_that_matter(compiled: Compile) -> list[int]:
     """Return the indices of the reasons against the entry most like this call.
 
-    Torch names the failing guards of every earlier entry. The entry with the fewest of them is the
-    one that nearly fitted; among equals the newest, so that values read in order.
+    Torch names the failing guards of every earlier entry. The entry for which the fewest things
+    changed is the one that nearly fitted; among equals the newest, so that values read in order.
     """
-    against: dict[str, list[int]] = {}
+    against: dict[str, dict[str, int]] = {}
     for index, reason in enumerate(compiled.recompile_reasons):
-        against.setdefault(reason.entry, []).append(index)
+        against.setdefault(reason.entry, {}).setdefault(_name(compiled, reason), index)
     if not against:
         return []
-    return against[min(against, key=lambda entry: (len(against[entry]), -_number(entry)))]
+    nearest = min(against, key=lambda entry: (len(against[entry]), -_number(entry)))
+    return list(against[nearest].values())
 
 
 def _name(compiled: Compile, reason: RecompileReason) -> str:
@@ -254,7 +256,7 @@ def _name(compiled: Compile, reason: RecompileReason) -> str:
     """
     name = reason.name or readable(reason.source) or reason.guard or reason.text
     if compiled.file.endswith("external_utils.py") and reason.source.startswith("L['fn']"):
-        return compiled.name + name.removeprefix("fn")
+        return re.sub(r"\bfn\b", compiled.name, name, count=1)
     return name
 
 

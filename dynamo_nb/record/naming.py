@@ -8,6 +8,8 @@ __all__ = ["guarded_through", "readable"]
 
 _SCOPES = re.compile(r"\b[LG]\['([^']*)'\]")
 _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\]")
+#: What a graph break leaves on the stack for its resume function.
+_STACK = re.compile(r"\b___stack\d+\b")
 _KEYS = re.compile(r"list\(dict\.keys\((.+?)\)\)")
 
 
@@ -16,6 +18,7 @@ def readable(source: str) -> str:
     text = _SCOPES.sub(r"\1", source)
     text = _MEMBERS.sub(lambda member: _member(member[1]), text)
     text = _KEYS.sub(r"list(\1)", text)
+    text = _STACK.sub("value kept across the graph break", text)
     for plumbing in (".__func__", ".__code__"):
         text = text.replace(plumbing, "")
     return text.replace(".__defaults__", " default")

@@ -84,15 +84,33 @@ def _unseen_entry(builder: Builder, event: Event) -> None:
 
 def _guards(builder: Builder, event: Event) -> None:
     draft, data = builder.draft(event), event.data
-    draft.guards = [_guard(builder, guard) for guard in data["guards"]]
     draft.guard_tree = msgspec.convert(data["guard_tree"], GuardTree)
+    checks = _checks(draft.guard_tree)
+    draft.guards = [_guard(builder, guard, checks) for guard in data["guards"]]
     draft.shape_guards = [ShapeGuard(expr=guard["expr"]) for guard in data["shape_guards"]]
     draft.symbols = [Symbol(**symbol) for symbol in data["symbols"]]
 
 
-def _guard(builder: Builder, data: dict[str, Any]) -> Guard:
+def _checks(tree: GuardTree) -> dict[tuple[str, str], list[str]]:
+    """Return the conditions of a guard tree by source and kind, without torch's comments."""
+    found: dict[tuple[str, str], list[str]] = {}
+    pending = [tree]
+    while pending:
+        place = pending.pop()
+        pending += place.children
+        for leaf in place.leaf_guards:
+            conditions = found.setdefault((place.source, leaf.kind), [])
+            conditions += [code.split("  # ")[0].strip() for code in leaf.code]
+    return found
+
+
+def _guard(
+    builder: Builder, data: dict[str, Any], checks: dict[tuple[str, str], list[str]]
+) -> Guard:
+    """Return a guard; a tensor's condition is only made when the tree is, and taken from there."""
     stack = builder.places.frames(data["user_stack"])
-    return Guard(**{**data, "user_stack": stack, "frame": innermost(stack)})
+    code = data["code"] or checks.get((data["source"], data["kind"]), [])
+    return Guard(**{**data, "code": code, "user_stack": stack, "frame": innermost(stack)})
 
 
 def _graph_break(builder: Builder, event: Event) -> None:
