@@ -258,8 +258,7 @@ export class GraphView {
 
   private step(arrow: (typeof ARROWS)[string]): void {
     const stops = this.stops();
-    const from = this.focus && stops.includes(shownBox(this.focus)) ? shownBox(this.focus) : null;
-    const next = from ? neighbour(stops, from, arrow!) : stops[0];
+    const next = this.focus ? neighbour(stops, shownBox(this.focus), arrow!) : stops[0];
     if (next) this.moveFocus(next);
   }
 
