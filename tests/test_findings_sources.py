@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
+import msgspec
 import pytest
 
 from dynamo_nb.findings import find
@@ -115,6 +116,13 @@ def test_an_attribute_that_init_alone_sets_differs_between_objects() -> None:
     assert "isolate_recompiles" in found.advice
 
 
+def test_an_attribute_that_the_cell_sets_does_not_differ_between_objects() -> None:
+    record = counter("x = x + 1")
+    source = record.source + "\nnet.n = 1\n"
+    (found,) = find(msgspec.structs.replace(record, source=source))
+    assert "changed (0 -> 1)" in found.message
+
+
 def unrolled(times: int, *, modules: bool = False) -> CellRecord:
     source = cell("""
         def roll(x):
@@ -140,7 +148,7 @@ def unrolled(times: int, *, modules: bool = False) -> CellRecord:
 def test_a_loop_whose_body_is_there_many_times_is_unrolled() -> None:
     (found,) = find(unrolled(64))
     assert (found.code, found.line) == ("unrolled-loop", 3)
-    assert "64 iterations are 128 nodes" in found.message
+    assert "64 times, as 128 nodes" in found.message
 
 
 def test_a_short_loop_and_a_loop_over_layers_are_no_finding() -> None:

@@ -126,7 +126,8 @@ class _Check:
         if was is not None and was.type != now.type:
             return f"type({self._name(source) or source})", was.type, now.type
         then = was.text if was is not None else _code(text).partition(f"{source} == ")[2]
-        return self._name(source), then, now.text
+        another = "another " if then == now.text and "ID" in kind else ""
+        return self._name(source), then, another + now.text
 
     def _state_change(self, names: str) -> tuple[str, str, str]:
         now = global_state()
@@ -136,8 +137,8 @@ class _Check:
             return names, "", ""
         was, current = then[changed[0]], now[changed[0]]
         if isinstance(was, list) and isinstance(current, list):  # one value for each device
-            differing = [pair for pair in zip(was, current, strict=False) if pair[0] != pair[1]]
-            return names, *map(str, differing[0])
+            was, current = next(pair for pair in zip(was, current, strict=False) if len({*pair}) > 1)
+            return names, str(was), str(current)
         return changed[0], str(was), str(current)
 
     def _size_change(self, size: re.Match[str]) -> tuple[str, str, str]:

@@ -10,6 +10,13 @@ from dynamo_nb.record.types import CELL, CellRecord, Finding, Ref
 
 __all__ = ["graph_break"]
 
+#: Where torch's own hint says too little.
+_ADVICE = {
+    "Operator does not support running with fake tensors": (
+        "Tell torch the output's shape and dtype with torch.library.register_fake."
+    ),
+}
+
 
 def graph_break(record: CellRecord) -> Iterator[Finding]:
     """Dynamo had to end a graph here; what follows is a graph of its own."""
@@ -19,7 +26,7 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
             code="graph-break",
             severity="warning",
             message=_message(found),
-            advice=advice_from(first.hints),
+            advice=_ADVICE.get(first.kind) or advice_from(first.hints),
             line=found.line,
             lines=_lines(found),
             count=found.count,
@@ -34,7 +41,7 @@ def _message(found: BreakPlace) -> str:
     name = function(found.frame.name if found.frame and found.frame.name else compiled.name)
     outside = found.frame is not None and found.frame.file != CELL
     where = f"`{name}` ({place(found.frame)})" if outside else f"`{name}`"
-    parts = [first.kind, first_sentence(first.explanation)]
+    parts = [first.kind, first_sentence(first.explanation or first.context)]
     return f"Graph break in {where}: {'. '.join(filter(None, parts))}."
 
 

@@ -39,6 +39,8 @@ def _loops(record: CellRecord, graph: Graph) -> dict[int, list[Node]]:
     found = {line: enclosing_loop(tree, line) for line in lines}
     loops: dict[int, list[Node]] = {}
     for node in graph.nodes:
+        if not node.op.startswith("call"):
+            continue
         inside = (found.get(frame.line) for frame in reversed(node.frames) if frame.file == CELL)
         loop = next(filter(None, inside), None)
         if loop is not None:
@@ -58,8 +60,8 @@ def _finding(line: int, iterations: int, nodes: list[Node], key: str, graph: Gra
         code="unrolled-loop",
         severity="warning",
         message=(
-            f"The loop is unrolled: its {iterations} iterations are {len(nodes)} nodes of one "
-            "graph. Compile time grows with them, and another number of iterations is a recompile."
+            f"The loop is unrolled: its body is in the graph {iterations} times, as {len(nodes)} "
+            "nodes. Compile time grows with it, and another number of iterations is a recompile."
         ),
         advice=(
             "Replace the loop by operations on the whole tensor, compile only its body, or use "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dynamo_nb.findings.sources import (
@@ -143,9 +144,8 @@ def _function(cause: RecompileCause) -> str:
 
 
 def _is_passed(cause: RecompileCause) -> bool:
-    """Tell whether the call passes what changed: an argument, or a size of one."""
-    source = cause.first.source.partition(".size()")[0].partition(".stride()")[0]
-    return source.startswith("L['") and source.count("[") == 1 and source.endswith("']")
+    """Tell whether the call passes what changed: an argument, an item or a size of one."""
+    return _ARGUMENT.fullmatch(cause.first.source) is not None
 
 
 def _mutation_line(record: CellRecord, cause: RecompileCause) -> int | None:
@@ -194,8 +194,11 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
 
 def _advice(record: CellRecord, cause: RecompileCause) -> str:
     reason = cause.first
-    clues = f"{reason.kind} {reason.guard} {reason.text} {cause.name}"
+    hint = "allow_unspec_int_on_nn_module" if "allow_unspec_int_on" in reason.text else ""
+    clues = f"{hint} {reason.kind} {cause.name}"
     advice = next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
+    if cause.name.endswith("]") and ".size()" in cause.name and reason.now in ("0", "1"):
+        return _SMALL_SIZE_ADVICE
     if _differs_between_objects(record, cause):
         advice += (
             " Or give each object entries of its own with "
@@ -204,7 +207,10 @@ def _advice(record: CellRecord, cause: RecompileCause) -> str:
     return advice
 
 
-#: What to do, by a mark in the guard's kind, its code, torch's wording or what changed.
+#: Sources that start from a local variable and go through items, sizes and strides alone.
+_ARGUMENT = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*(?:\.(?:size|stride)\(\)\[\d+\])?")
+
+#: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
 _ADVICE = (
     (
         "allow_unspec_int_on_nn_module",
@@ -213,7 +219,7 @@ _ADVICE = (
     ),
     (
         "GLOBAL_STATE",
-        "Make all calls under the same global state (grad mode, inference mode, autocast), or "
+        "Make all calls under the same global state (grad mode, autocast, default dtype), or "
         "accept one entry for each.",
     ),
     (
@@ -222,6 +228,8 @@ _ADVICE = (
         "for each mode.",
     ),
     (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
+    (".dim()", "Pass tensors with the same number of dimensions, or accept one entry for each."),
+    ("type(", "Pass the same type each time, or accept one entry for each."),
     (
         ".size()",
         "Mark the dimension with torch._dynamo.mark_dynamic, or compile with dynamic=True.",
@@ -232,6 +240,10 @@ _ADVICE = (
     ("len(", "Pass the same number each time, or keep what grows out of the compiled function."),
 )
 _OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
+_SMALL_SIZE_ADVICE = (
+    "Torch compiles the sizes 0 and 1 apart from all others: accept one entry more, or avoid it "
+    "with torch._dynamo.decorators.mark_unbacked."
+)
 
 
 def _dynamic_advice(cause: RecompileCause) -> str:

@@ -129,13 +129,19 @@ def _owners(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def assigned_only_in_init(tree: ast.AST, line: int, attribute: str) -> bool:
-    """Tell whether the class around a line sets `self.attribute` in `__init__` and nowhere else."""
+    """Tell whether only the `__init__` of the class around a line sets an attribute."""
     classes = list(_around(tree, (ast.ClassDef,), line))
-    if not classes:
-        return False
-    setters = {
-        function.name
-        for function in ast.walk(classes[-1])
-        if isinstance(function, Function) and mutation_line(function, f"self.{attribute}")
+    makers = [
+        node
+        for node in ast.walk(classes[-1] if classes else ast.Module([], []))
+        if isinstance(node, Function) and node.name == "__init__"
+    ]
+    inside = {id(node) for maker in makers for node in ast.walk(maker)}
+    stores = {
+        id(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr == attribute
+        and isinstance(node.ctx, ast.Store)
     }
-    return setters == {"__init__"}
+    return bool(stores) and stores <= inside
