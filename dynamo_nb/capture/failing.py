@@ -137,7 +137,9 @@ class _Check:
             return names, "", ""
         was, current = then[changed[0]], now[changed[0]]
         if isinstance(was, list) and isinstance(current, list):  # one value for each device
-            was, current = next(pair for pair in zip(was, current, strict=False) if len({*pair}) > 1)
+            was, current = next(
+                pair for pair in zip(was, current, strict=False) if len({*pair}) > 1
+            )
             return names, str(was), str(current)
         return changed[0], str(was), str(current)
 

@@ -109,7 +109,7 @@ def _guard(
 ) -> Guard:
     """Return a guard; a tensor's condition is only made when the tree is, and taken from there."""
     stack = builder.places.frames(data["user_stack"])
-    code = data["code"] or checks.get((data["source"], data["kind"]), [])
+    code = list(dict.fromkeys([*checks.get((data["source"], data["kind"]), ()), *data["code"]]))
     return Guard(**{**data, "code": code, "user_stack": stack, "frame": innermost(stack)})
 
 
