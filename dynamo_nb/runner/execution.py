@@ -72,7 +72,7 @@ class Execution:
         if self.options.fresh:
             compiler.reset()
         self._watch()
-        self._stack.enter_context(plain_tracebacks(self._shell))
+        self._stack.enter_context(plain_tracebacks(self._shell, self.run.cell.file))
         if self.options.device:
             self._stack.enter_context(compiler.on_device(self.options.device))
         self._stack.enter_context(compiler.settings(asked.settings))

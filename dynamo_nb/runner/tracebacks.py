@@ -17,8 +17,11 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
 @contextmanager
-def plain_tracebacks(shell: Any) -> Iterator[None]:
-    """Make a shell show its tracebacks without this package's frames.
+def plain_tracebacks(shell: Any, cell: str) -> Iterator[None]:
+    """Make a shell show its tracebacks without frames of this package's making.
+
+    `cell` is the file name of the cell's code. Its first line is the magic's own: what is called
+    there is what the runner has put there.
 
     The shell shows an exception as soon as it is raised, before any event says that the cell has
     ended; so its method is replaced, on this one shell and for this one cell.
@@ -27,7 +30,7 @@ def plain_tracebacks(shell: Any) -> Iterator[None]:
 
     @functools.wraps(show)
     def showtraceback(exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
-        without_own_frames(exc_tuple[1] if exc_tuple else sys.exc_info()[1])
+        without_own_frames(exc_tuple[1] if exc_tuple else sys.exc_info()[1], cell)
         show(exc_tuple, *args, **kwargs)
 
     before = vars(shell).get("showtraceback")
@@ -40,7 +43,7 @@ def plain_tracebacks(shell: Any) -> Iterator[None]:
             shell.showtraceback = before
 
 
-def without_own_frames(error: BaseException | None) -> None:
+def without_own_frames(error: BaseException | None, cell: str = "") -> None:
     """Unlink this package's frames from an exception's traceback, and from those it came from."""
     seen: set[int] = set()
     pending = [error]
@@ -49,22 +52,25 @@ def without_own_frames(error: BaseException | None) -> None:
         if exception is None or id(exception) in seen:
             continue
         seen.add(id(exception))
-        exception.__traceback__ = _filtered(exception.__traceback__)
+        exception.__traceback__ = _filtered(exception.__traceback__, cell)
         pending += [exception.__cause__, exception.__context__]
 
 
-def _filtered(trace: TracebackType | None) -> TracebackType | None:
-    while trace is not None and _is_own(trace):
+def _filtered(trace: TracebackType | None, cell: str) -> TracebackType | None:
+    while trace is not None and _is_own(trace, cell):
         trace = trace.tb_next
     kept = trace
     while kept is not None:
         following = kept.tb_next
-        while following is not None and _is_own(following):
+        while following is not None and _is_own(following, cell):
             following = following.tb_next
         kept.tb_next = following
         kept = following
     return trace
 
 
-def _is_own(trace: TracebackType) -> bool:
-    return trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+def _is_own(trace: TracebackType, cell: str) -> bool:
+    code = trace.tb_frame.f_code
+    if code.co_filename == cell and code.co_name == "<module>":
+        return trace.tb_lineno == 1
+    return code.co_filename.startswith(_PACKAGE)
