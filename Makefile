@@ -58,6 +58,7 @@ lab: $(SETUP)
 	$(BIN)/jupyter lab $(QUICKSTART)
 
 # ---- checks, the cheap ones first; pytest last, so that its summary ends the output --------------
+# The front end's own checks (tsc, vitest, Playwright) get a target here and a place before pytest.
 
 test: lint types notebooks pytest
 

@@ -1,10 +1,10 @@
 """What a capture costs: compile time, steady-state calls, and loading the extension.
 
 Every figure is taken in fresh processes that alternate between the two arms, and is a ratio of
-medians. Nothing that would hide the overhead is in it: each process first compiles another function,
-so that imports and Inductor's look at the machine are done, and kernels come compiled from the
-warm-up run, so that no C++ compiler runs. In both arms the FX graph and AOTAutograd caches are off,
-so that every run compiles.
+medians. Nothing that would hide the overhead is in it: each process first compiles another
+function, so that imports and Inductor's look at the machine are done, and kernels come compiled
+from the warm-up run, so that no C++ compiler runs. In both arms the FX graph and AOTAutograd caches
+are off, so that every run compiles.
 
     python benchmarks/overhead.py --runs 5 --json overhead.json
 """
@@ -100,7 +100,7 @@ def measure_case(case: str, arm: str) -> dict[str, float]:
         start, start_cpu = time.perf_counter(), time.process_time()
         first()
         times = {"compile": time.perf_counter() - start, "cpu": time.process_time() - start_cpu}
-    start = time.perf_counter()
+        start = time.perf_counter()  # the record is built as the capture ends
     if arm == "with":
         assert capture.record.compiles, "the capture saw nothing: this is no measurement"
         times["record"] = time.perf_counter() - start
