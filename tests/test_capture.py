@@ -331,3 +331,22 @@ def test_disable_without_recursion_is_honoured() -> None:
     torch._dynamo.reset()
     exec(DISABLED, plain)
     assert Captured(DISABLED).namespace["graphs"] == plain["graphs"]
+
+
+def test_a_backward_compiled_in_a_later_cell_joins_its_forward() -> None:
+    from msgspec.structs import replace
+
+    first = Captured(
+        "net = torch.nn.Linear(4, 4)\nloss = torch.compile(net)(torch.randn(2, 4)).relu().sum()\n"
+    )
+    earlier = replace(first.record.compiles[0], cell=3)
+    record = Captured(
+        "loss.backward()\n", namespace=first.namespace, fresh=False, earlier=[earlier]
+    ).record
+    (compile_,) = record.compiles
+    assert compile_.cell == 3
+    names = [graph.name for graph in compile_.graphs]
+    assert names[-2:] == ["post_grad.forward", "post_grad.backward"]
+    matmul = next(node for node in compile_.graphs[-1].nodes if node.target == "aten.mm.default")
+    assert any(origin.startswith("dynamo/") for origin in matmul.origins)
+    assert {kernel.graph for kernel in compile_.kernels} >= {"post_grad.backward"}

@@ -69,12 +69,11 @@ class Builder:
         return self.drafts[key]
 
     def _late(self, event: Event) -> Draft:
-        """Begin a draft for a compile that started before this run, as a lazy backward's did."""
+        """Go on with a compile of an earlier cell, as a lazy backward's does."""
         draft = Draft(event.compile_id, event.generation)
         known = self.earlier.get((event.generation, event.compile_id))
         if known is not None:
-            for name in ("name", "file", "first_line", "resume_of", "cell"):
-                setattr(draft, name, getattr(known, name))
+            draft.take_up(_as_earlier(known))
         return draft
 
     def finish(self) -> CellRecord:
@@ -139,9 +138,9 @@ def _place_shape_guards(draft: Draft) -> None:
     draft.shape_guards = [
         ShapeGuard(expr=guard.expr, user_stack=stack, frame=innermost(stack))
         for guard in draft.shape_guards
-        for stack in [draft.shape_guard_stacks.get(guard.expr, [])]
+        for stack in [draft.shape_guard_stacks.get(guard.expr, guard.user_stack)]
     ]
     draft.symbols = [
-        msgspec.structs.replace(symbol, frame=draft.symbol_frames.get(symbol.name))
+        msgspec.structs.replace(symbol, frame=draft.symbol_frames.get(symbol.name, symbol.frame))
         for symbol in draft.symbols
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dynamo_nb.record.types import (
@@ -73,6 +73,12 @@ class Draft:
         """What tells the code object from others: name, file, first line."""
         return self.name, self.file, self.first_line
 
+    def take_up(self, known: Compile) -> None:
+        """Go on from what is known of a compile."""
+        for name in _SHARED:
+            value = getattr(known, name)
+            setattr(self, name, value.copy() if isinstance(value, list | dict) else value)
+
     def finish(self, alias: str) -> Compile:
         """Return the finished compile."""
         attempts = [
@@ -80,34 +86,9 @@ class Draft:
             for number, reason in enumerate(self.restart_reasons)
         ]
         attempts.append(Attempt(attempt=len(attempts), status=self.status, reason=self.reason))
-        names = [
-            "compile_id",
-            "generation",
-            "name",
-            "file",
-            "first_line",
-            "resume_of",
-            "status",
-            "reason",
-            "error",
-            "call_line",
-            "user_stack",
-            "cell",
-            "seen",
-            "guards",
-            "guard_tree",
-            "shape_guards",
-            "symbols",
-            "graph_breaks",
-            "recompile_reasons",
-            "graphs",
-            "kernels",
-            "output_code",
-            "bytecode",
-            "stages",
-            "cache",
-            "metrics",
-            "specializations",
-        ]
-        fields = {name: getattr(self, name) for name in names}
-        return Compile(**fields, attempts=attempts, alias=alias)
+        shared = {name: getattr(self, name) for name in _SHARED}
+        return Compile(**shared, attempts=attempts, alias=alias)
+
+
+#: The fields that a draft and a `Compile` have in common.
+_SHARED = [item.name for item in fields(Draft) if item.name in Compile.__struct_fields__]

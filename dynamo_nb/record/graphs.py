@@ -30,6 +30,10 @@ def finish_graphs(draft: Draft, places: Places) -> None:
     """Turn a draft's raw graphs into `Graph`s whose nodes name their origins and source frames."""
     names: Counter[str] = Counter()
     made = _Made()
+    for graph in draft.graphs:  # of an earlier cell
+        names[graph.name] += 1
+        for node in graph.nodes:
+            made.add(0, None, graph, node)
     for raw in draft.raw_graphs:
         stage, direction = raw["stage"], raw["direction"]
         name = f"{stage}.{direction}" if direction else stage
