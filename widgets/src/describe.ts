@@ -1,6 +1,6 @@
 /** The selection in words: for the status line, which is also what a screen reader hears. */
 import { changeText, compileOf } from "./facts";
-import { CELL, lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
+import { lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
 import type { CellRecord, Compile, Graph, Ref, StackFrame } from "./record";
 import type { GuardsPart, Store } from "./store";
 
@@ -13,10 +13,7 @@ interface Found {
 
 /** What each kind of ref is, in words. */
 const WORDS: Record<string, (found: Found) => string> = {
-  line: ({ ref }) => {
-    const { file, line } = lineOf(ref);
-    return file === CELL ? `line ${line}` : `${file}:${line}`;
-  },
+  line: ({ ref }) => placeText(lineOf(ref)),
   node: ({ ref, store }) => {
     const { graph, name } = placeInGraph(ref);
     const node = nodeOf(store, ref);

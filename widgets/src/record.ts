@@ -90,6 +90,13 @@ export function valueText(value: Node["value"]): string {
   return value ?? "";
 }
 
-/** A place in words, short: `line 7` in the cell, `model.py:12` elsewhere. */
-export const placeText = (frame: StackFrame): string =>
-  frame.file === CELL ? `line ${frame.line}` : `${frame.file}:${frame.line}`;
+/** A file in a few characters: `cell`, `cell [3]`, `linear.py`. */
+export function fileText(file: string): string {
+  if (file === CELL) return "cell";
+  const other = /^<cell (\d+)>$/.exec(file);
+  return other ? `cell [${other[1]}]` : file.slice(file.lastIndexOf("/") + 1);
+}
+
+/** A place in words, short: `line 7` in the cell, `linear.py:12` elsewhere. */
+export const placeText = ({ file, line }: Pick<StackFrame, "file" | "line">): string =>
+  file === CELL ? `line ${line}` : `${fileText(file)}:${line}`;

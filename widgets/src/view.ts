@@ -1,6 +1,6 @@
 /** What every pane is given: the data, the selection, and what is shown. */
 import { effect, signal, type Signal } from "@preact/signals";
-import { factsOf, type Facts } from "./facts";
+import { factsOf, type Facts, type LineFacts } from "./facts";
 import { CELL, compileKey, lineOf, type CellRecord, type Compile, type Link } from "./record";
 import { refsIn, Selection, type Ref } from "./selection";
 import type { Core, Store } from "./store";
@@ -13,7 +13,7 @@ export class View {
   /** The key of the compile whose details are shown. */
   readonly compile: Signal<string>;
   /** The file in the source pane. */
-  readonly file: Signal<string> = signal(CELL);
+  readonly file: Signal<string>;
   private readonly stop: () => void;
 
   constructor(
@@ -25,6 +25,7 @@ export class View {
     this.sizes = core.sizes;
     this.facts = factsOf(core.record, links);
     this.selection = new Selection(links);
+    this.file = signal(firstFile(this.facts));
     this.compile = signal(firstCompile(core.record));
     this.stop = effect(() => {
       const held = this.selection.pinned.value;
@@ -57,6 +58,14 @@ export class View {
     if (wanted !== undefined && !files.includes(this.file.peek())) this.file.value = wanted;
   }
 }
+
+/** The cell; or another cell where everything happened, when this one only calls it. */
+function firstFile(facts: Facts): string {
+  const busy = (file: string): boolean => [...(facts.get(file)?.values() ?? [])].some(isBusy);
+  return [CELL, ...[...facts.keys()].filter((file) => file.startsWith("<"))].find(busy) ?? CELL;
+}
+
+const isBusy = (one: LineFacts): boolean => one.graphs.length > 0 || one.marks.length > 0;
 
 /** The compile with the most graphs of those that came first. */
 function firstCompile(record: CellRecord): string {

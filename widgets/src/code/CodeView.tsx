@@ -16,7 +16,7 @@ export function CodeView(props: {
 }): VNode {
   const { code, language, selection, refOf, label, start } = props;
   const lines = useMemo(() => code.replace(/\n$/, "").split("\n"), [code]);
-  const wide = `${String(lines.length).length}ch`;
+  const wide = `${String(lines.length).length + 2.5}ch`;
   return (
     <VirtualList
       label={label}

@@ -79,9 +79,9 @@ class CellMarks {
     const editor = source === undefined ? null : this.editorOf(file, source);
     if (!editor || source === undefined) return undefined;
     const { selection } = this.view;
-    const overlay = new Overlay(editor, source, (line) =>
-      selection.set(line === null ? null : lineRef(file, line), "hover"),
-    );
+    const point = (line: number | null): void =>
+      selection.set(line === null ? null : lineRef(file, line), "hover");
+    const overlay = new Overlay(editor, source, point, file === CELL);
     this.overlays.set(file, overlay);
     return overlay;
   }

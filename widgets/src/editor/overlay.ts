@@ -12,6 +12,9 @@ export interface Drawing {
   hue(key: string): number;
 }
 
+/** The layers of explorers that stand under the cell itself: the last run's is the only one. */
+const OWN = ".dnx-overlay-own";
+
 export class Overlay {
   private readonly layer: HTMLElement;
   private readonly control = new AbortController();
@@ -24,10 +27,11 @@ export class Overlay {
     readonly editor: CellEditor,
     private readonly source: string,
     point: (line: number | null) => void,
+    own: boolean,
   ) {
-    for (const old of editor.scroller.querySelectorAll(".dnx-overlay")) old.remove();
+    if (own) for (const old of editor.scroller.querySelectorAll(OWN)) old.remove();
     this.layer = document.createElement("div");
-    this.layer.className = "dnx dnx-overlay";
+    this.layer.className = `dnx dnx-overlay${own ? " dnx-overlay-own" : ""}`;
     this.layer.setAttribute("aria-hidden", "true");
     editor.scroller.append(this.layer);
     const soon = (): void => this.redraw();

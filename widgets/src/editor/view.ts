@@ -92,9 +92,15 @@ export class CellEditor {
 
   /** Looked up each time: CodeMirror may replace what it hangs the view on. */
   private get view(): EditorView | null {
-    const { cmTile, cmView } = this.content as Attached;
-    const view = cmTile?.view ?? cmTile?.root?.view ?? cmView?.view ?? cmView?.rootView?.view;
+    const { cmTile } = this.content as Attached;
+    const view = cmTile?.view ?? cmTile?.root?.view ?? this.olderView;
     return typeof view?.lineBlockAt === "function" && view.state?.doc ? view : null;
+  }
+
+  /** Before 6.39; newer versions warn when it is so much as read. */
+  private get olderView(): EditorView | undefined {
+    const { cmView } = this.content as Attached;
+    return cmView?.view ?? cmView?.rootView?.view;
   }
 
   private get drawnLines(): Element[] {

@@ -44,12 +44,14 @@ export function Code({ view, compile }: { view: View; compile: Compile }): VNode
 function Module(props: { view: View; compile: Compile; graph: string; code: string }): VNode {
   const { view, compile, graph, code } = props;
   const owners = useMemo(() => ownersOf(code, compile, graph), [code, compile, graph]);
+  const [first] = owners.keys();
   return (
     <CodeView
       label={`output code of ${graph}`}
       code={code}
       language="python"
       selection={view.selection}
+      {...(first === undefined ? {} : { start: first })}
       refOf={(line): Ref => {
         const kernel = owners.get(line);
         return kernel

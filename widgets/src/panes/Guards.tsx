@@ -76,7 +76,7 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           row={(index) => rows[index] && <Cells row={rows[index]} />}
         />
       )}
-      {one ? <Detail guard={one} /> : <Shapes part={part} />}
+      {rows.length > 0 && (one ? <Detail guard={one} /> : <Shapes part={part} />)}
     </>
   );
 }
@@ -120,9 +120,11 @@ function Detail({ guard }: { guard: Guard }): VNode {
 }
 
 /** Conditions on symbolic sizes, and what the symbols stand for. */
-function Shapes({ part }: { part: GuardsPart }): VNode | null {
+function Shapes({ part }: { part: GuardsPart }): VNode {
   const { shape_guards: shapes, symbols } = part;
-  if (!shapes.length && !symbols.length) return null;
+  if (!shapes.length && !symbols.length) {
+    return <p class="dnx-detail dnx-dim">Point at a guard to see its code.</p>;
+  }
   return (
     <div class="dnx-detail" tabIndex={0} aria-label="symbolic sizes">
       {symbols.map((symbol) => (

@@ -4,7 +4,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { CodeView } from "../code/CodeView";
 import type { Language } from "../code/tokens";
 import { VirtualList } from "../code/VirtualList";
-import { compileKey, kernelRef, lineOf, CELL, type Compile, type Kernel } from "../record";
+import { CELL, compileKey, fileText, kernelRef, lineOf, type Compile, type Kernel } from "../record";
 import { refsIn, refKey, type Ref } from "../selection";
 import { plural } from "../describe";
 import { Copy, Empty, Loaded } from "../ui";
@@ -52,7 +52,7 @@ export function noKernels(compile: Compile): string {
 function Cells(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
   const { view, compile, kernel } = props;
   const lit = view.selection.related(kernelRef(compile, kernel));
-  const lines = refsIn(lit, "line").map(lineOf).filter((one) => one.file === CELL);
+  const lines = refsIn(lit, "line").map(lineOf);
   const direction = kernel.graph.split(".")[1] ?? "";
   return (
     <>
@@ -61,7 +61,7 @@ function Cells(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
       <span class="dnx-cell dnx-c-wide">{direction}</span>
       <span class="dnx-cell dnx-c-wide">{kernel.calls > 1 && `${kernel.calls} calls`}</span>
       <span class="dnx-cell dnx-c-number">{plural(kernel.nodes.length, "node")}</span>
-      <span class="dnx-cell dnx-c-lines">{compact(lines.map((one) => one.line))}</span>
+      <span class="dnx-cell dnx-c-lines">{placesText(lines)}</span>
     </>
   );
 }
@@ -106,6 +106,18 @@ function Code(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
 function chosenKernel(compile: Compile, lit: Set<string>): Kernel | undefined {
   const found = compile.kernels.filter((one) => lit.has(refKey(kernelRef(compile, one) as Ref)));
   return found.length === 1 ? found[0] : undefined;
+}
+
+/** Lines by file, the notebook's cells before other files, which are left out beside them. */
+function placesText(places: { file: string; line: number }[]): string {
+  const byFile = new Map<string, number[]>();
+  for (const { file, line } of places) byFile.set(file, [...(byFile.get(file) ?? []), line]);
+  const own = byFile.get(CELL);
+  if (own) return compact(own);
+  const cells = [...byFile].filter(([file]) => file.startsWith("<"));
+  return (cells.length ? cells : [...byFile])
+    .map(([file, lines]) => `${fileText(file)} ${compact(lines)}`)
+    .join("; ");
 }
 
 /** Lines in few characters: `14-16, 25`. */

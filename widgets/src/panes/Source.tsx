@@ -6,7 +6,7 @@ import { stringLines } from "../code/tokens";
 import { VirtualList } from "../code/VirtualList";
 import { frameOf } from "../describe";
 import { hueOf, LEGEND, type LineFacts } from "../facts";
-import { CELL, lineRef, type StackFrame } from "../record";
+import { CELL, fileText, lineRef, type StackFrame } from "../record";
 import { Copy, Empty, Loaded, Tabs } from "../ui";
 import type { View } from "../view";
 
@@ -17,7 +17,7 @@ export function Source({ view }: { view: View }): VNode {
   const others = [...new Set([...view.facts.keys(), file])].filter((one) => one !== CELL);
   const tabs = [CELL, ...others.sort()].map((one) => ({
     id: one,
-    label: one === CELL ? "cell" : one.slice(one.lastIndexOf("/") + 1),
+    label: fileText(one),
     title: one === CELL ? "the recorded cell" : one,
   }));
   return (

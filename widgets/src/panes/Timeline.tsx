@@ -1,6 +1,5 @@
 /** Where the time went: the stages of every compile as a flame strip. */
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { hueOf } from "../facts";
 import { linked } from "../linked";
@@ -11,18 +10,22 @@ import type { View } from "../view";
 interface Bar {
   stage: StageTime;
   depth: number;
+  /** Seconds from the strip's start, without the gaps in which this compile stood still. */
+  at: number;
 }
 
 const ROW = 18; // px
-const NARROWEST = 0.0006; // of the whole width: what is narrower is left out
+const NARROWEST = 0.003; // of a strip: what is narrower is left out
+const SHORTEST = 0.2; // of the width: shorter strips are drawn out to it
 
 export function Timeline({ view }: { view: View }): VNode {
   const compiles = view.record.compiles.filter((one) => one.stages.length > 0);
   const shown = useSignal<{ stage: StageTime; key: string } | null>(null);
   const all = compiles.flatMap((one) => one.stages);
   if (!all.length) return <Empty>No times were recorded.</Empty>;
-  const start = Math.min(...all.map((one) => one.start));
-  const end = Math.max(...all.map((one) => one.start + one.seconds));
+  const strips = compiles.map((compile) => ({ compile, bars: laidOut(compile.stages) }));
+  const longest = Math.max(...strips.map(({ bars }) => lengthOf(bars)));
+  const whole = strips.reduce((sum, { bars }) => sum + lengthOf(bars), 0);
   const one = shown.value;
   return (
     <>
@@ -32,16 +35,17 @@ export function Timeline({ view }: { view: View }): VNode {
             <b>{one.key}</b> <code>{one.stage.name}</code> {seconds(one.stage.seconds)}
           </span>
         ) : (
-          <span class="dnx-dim">{seconds(end - start)} from the first stage to the last</span>
+          <span class="dnx-dim">{seconds(whole)} of compiling; the gaps between are left out</span>
         )}
       </div>
       <div class="dnx-scroll dnx-flames" tabIndex={0} role="group" aria-label="timeline">
-        {compiles.map((compile) => (
+        {strips.map(({ compile, bars }) => (
           <Strip
             key={compileKey(compile)}
             view={view}
             compile={compile}
-            range={[start, end]}
+            bars={bars}
+            longest={longest}
             point={(stage) => (shown.value = stage && { stage, key: compileKey(compile) })}
           />
         ))}
@@ -53,18 +57,17 @@ export function Timeline({ view }: { view: View }): VNode {
 function Strip(props: {
   view: View;
   compile: Compile;
-  range: [number, number];
+  bars: Bar[];
+  longest: number;
   point(stage: StageTime | null): void;
 }): VNode {
-  const { compile, view } = props;
-  const [start, end] = props.range;
+  const { compile, view, bars } = props;
   const key = compileKey(compile);
-  const bars = useMemo(() => nested(compile.stages), [compile]);
-  const whole = end - start || 1;
-  const wide = bars.filter((bar) => bar.stage.seconds / whole >= NARROWEST);
+  const total = lengthOf(bars) || 1;
+  const wide = bars.filter((bar) => bar.stage.seconds / total >= NARROWEST);
   const depth = Math.max(0, ...wide.map((bar) => bar.depth)) + 1;
   const top = bars.filter((bar) => bar.depth === 0);
-  const total = top.reduce((sum, bar) => sum + bar.stage.seconds, 0);
+  const share = Math.max(SHORTEST, total / (props.longest || 1));
   return (
     <div class="dnx-flame">
       <button class={`dnx-chip dnx-hue${hueOf(view.record, key)}`} {...linked([key, "compile", ""])}>
@@ -74,7 +77,7 @@ function Strip(props: {
         class="dnx-bars"
         role="img"
         aria-label={`${key}: ${top.map((bar) => `${bar.stage.name} ${seconds(bar.stage.seconds)}`).join(", ")}`}
-        style={{ height: `${depth * ROW}px` }}
+        style={{ height: `${depth * ROW}px`, maxWidth: `${share * 100}%` }}
         onPointerLeave={() => props.point(null)}
       >
         {wide.map((bar, index) => (
@@ -84,8 +87,8 @@ function Strip(props: {
             title={`${bar.stage.name} ${seconds(bar.stage.seconds)}`}
             onPointerEnter={() => props.point(bar.stage)}
             style={{
-              left: `${((bar.stage.start - start) / whole) * 100}%`,
-              width: `${(bar.stage.seconds / whole) * 100}%`,
+              left: `${(bar.at / total) * 100}%`,
+              width: `${(bar.stage.seconds / total) * 100}%`,
               top: `${bar.depth * ROW}px`,
             }}
           >
@@ -98,16 +101,23 @@ function Strip(props: {
 }
 
 /** Stages with how deep each lies inside others: a stage contains what begins and ends in it. */
-export function nested(stages: readonly StageTime[]): Bar[] {
+export function laidOut(stages: readonly StageTime[]): Bar[] {
   const ends: number[] = [];
   const sorted = [...stages].sort((a, b) => a.start - b.start || b.seconds - a.seconds);
+  let gaps = sorted[0]?.start ?? 0;
+  let reached = gaps;
   return sorted.map((stage) => {
     while (ends.length && (ends[ends.length - 1] ?? 0) <= stage.start + 1e-9) ends.pop();
     const depth = ends.length;
+    if (depth === 0) gaps += Math.max(0, stage.start - reached);
     ends.push(stage.start + stage.seconds);
-    return { stage, depth };
+    reached = Math.max(reached, stage.start + stage.seconds);
+    return { stage, depth, at: stage.start - gaps };
   });
 }
+
+const lengthOf = (bars: readonly Bar[]): number =>
+  Math.max(0, ...bars.map((bar) => bar.at + bar.stage.seconds));
 
 export const seconds = (value: number): string =>
   value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms`;
