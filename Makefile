@@ -73,7 +73,7 @@ notebooks: $(SETUP)
 	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider
 
 pytest: $(SETUP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/overhead.py

@@ -9,6 +9,9 @@ import pytest
 from dynamo_nb.record.types import CellRecord, Graph
 from tests.models import MODELS, build_cell, inference_cell, training_cell
 
+#: One worker runs these and the models of test_sameness, so that kernels are compiled once.
+pytestmark = pytest.mark.xdist_group("models")
+
 INFERENCE = {"dynamo", "inference", "post_grad"}
 TRAINING = {"dynamo", "joint", "forward", "backward", "post_grad"}
 #: At least this share of a stage's call nodes carries a source line.

@@ -91,6 +91,7 @@ def test_a_case_is_the_plain_cell(name, bare, request):
     assert not [path for path in found if not path.startswith(CHANGING.get(name, ()))]
 
 
+@pytest.mark.xdist_group("models")
 @pytest.mark.parametrize("kind", [inference_cell, training_cell])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_model_is_the_plain_cell(model, kind, bare, request):
