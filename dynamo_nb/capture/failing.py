@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dynamo_nb.capture.memory import Entry, global_state, seen
+from dynamo_nb.capture.identities import without_addresses
+from dynamo_nb.capture.memory import Entry, global_state, names, seen
 
 __all__ = ["failing_guards"]
 
@@ -92,14 +93,15 @@ class _Check:
 
     def _failure(self, source: str, kind: str, text: str) -> dict[str, Any]:
         name, was, now = self._change(source, kind, text)
+        name_of = names(self._known.values if self._known is not None else {})
         return {
-            "source": source,
-            "name": name,
+            "source": without_addresses(source),
+            "name": without_addresses(name),
             "kind": kind,
-            "guard": _code(text),
-            "was": was,
+            "guard": without_addresses(_code(text), name_of),
+            "was": without_addresses(was),
             "now": now,
-            "text": text,
+            "text": without_addresses(text, name_of),
         }
 
     def _change(self, source: str, kind: str, text: str) -> tuple[str, str, str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from dynamo_nb.capture.failing import failing_guards
-from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, seen
+from dynamo_nb.capture.identities import without_addresses
+from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, seen
 from dynamo_nb.capture.plain import places_of_stack
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["install_guards", "install_recompiles"]
+__all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles"]
 
 
 def install_guards(hooked: Hooked) -> None:
@@ -25,20 +28,14 @@ def install_guards(hooked: Hooked) -> None:
 
     def on_guards(wrapper: Any, f_locals: dict[str, Any], builder: Any) -> None:
         output_graph = builder.check_fn_manager.output_graph
-        values: dict[str, Seen] = {}
-        listed = []
-        for guard in sorted(output_graph.guards, key=lambda guard: guard.sort_key()):
-            if guard.name and guard.name not in values:
-                item = _guarded_value(builder, guard)
-                if item is not None:
-                    values[guard.name] = item
-            listed.append(_guard_data(guard, values.get(guard.name)))
+        made = sorted(output_graph.guards, key=lambda guard: guard.sort_key())
+        values = _guarded_values(builder, made)
         shape_env = output_graph.shape_env
         recorder.emit(
             "guards",
             {
-                "guards": listed,
-                "guard_tree": guard_tree(wrapper),
+                "guards": [_guard_data(guard, values) for guard in made],
+                "guard_tree": guard_tree(wrapper, values),
                 "shape_guards": [{"expr": str(guard.expr)} for guard in shape_env.guards],
                 "symbols": _symbols(shape_env),
             },
@@ -55,58 +52,67 @@ def install_guards(hooked: Hooked) -> None:
     hooked.replace(guards, "guard_manager_testing_hook_fn", hook)
 
 
-def _guarded_value(builder: Any, guard: Any) -> Seen | None:
-    """Return what a guard saw; sources that can't be evaluated (temporaries) give None."""
-    try:
-        return seen(builder.get(guard))
-    except Exception:
-        return None
+def _guarded_values(builder: Any, guards: list[Any]) -> dict[str, Seen]:
+    """Return what guards saw, by source; those that can't be evaluated (temporaries) are absent."""
+    values: dict[str, Seen] = {}
+    for guard in guards:
+        if guard.name and guard.name not in values:
+            with suppress(Exception):
+                values[guard.name] = seen(builder.get(guard))
+    return values
 
 
-def _guard_data(guard: Any, value: Seen | None) -> dict[str, Any]:
+def _guard_data(guard: Any, values: dict[str, Seen]) -> dict[str, Any]:
+    value = values.get(guard.name)
     return {
         "kind": guard.create_fn_name(),
-        "source": guard.name,
-        "origin": guard.source.name if guard.source else "",
-        "code": [str(code) for code in guard.code_list or ()],
+        "source": without_addresses(guard.name),
+        "origin": without_addresses(guard.source.name) if guard.source else "",
+        "code": [without_addresses(str(code), names(values)) for code in guard.code_list or ()],
         "user_stack": places_of_stack(guard.user_stack),
         "value": value.text if value is not None else "",
     }
 
 
-def guard_tree(wrapper: Any) -> dict[str, Any]:
-    """Return the guard manager tree in the shape of the record's `GuardTree`."""
-    root = _tree_node(wrapper.root, "")
+def guard_tree(wrapper: Any, values: dict[str, Seen] | None = None) -> dict[str, Any]:
+    """Return the guard manager tree in the shape of the record's `GuardTree`.
+
+    `values` is what the guards saw at compile time, for the names of objects.
+    """
+    name_of = names(values or {})
+    root = _tree_node(wrapper.root, "", name_of)
     for guard in wrapper.root.get_epilogue_lambda_guards():
-        root["leaf_guards"].append(_leaf(guard))
+        root["leaf_guards"].append(_leaf(guard, name_of))
     return root
 
 
-def _leaf(guard: Any) -> dict[str, Any]:
-    return {"kind": type(guard).__name__, "code": [str(c) for c in guard.verbose_code_parts()]}
+def _leaf(guard: Any, name_of: Callable[[str], str]) -> dict[str, Any]:
+    code = [without_addresses(str(part), name_of) for part in guard.verbose_code_parts()]
+    return {"kind": type(guard).__name__, "code": code}
 
 
-def _tree_node(manager: Any, accessor: str) -> dict[str, Any]:
+def _tree_node(manager: Any, accessor: str, name_of: Callable[[str], str]) -> dict[str, Any]:
     from torch._C._dynamo.guards import DictGuardManager
 
     children = []
     if isinstance(manager, DictGuardManager):
         for index, pair in sorted(manager.get_key_value_managers().items()):
             children += [
-                _tree_node(child, f"{role}[{index}]")
+                _tree_node(child, f"{role}[{index}]", name_of)
                 for role, child in zip(("key", "value"), pair, strict=True)
                 if child is not None
             ]
     for child_accessor, child in zip(
         manager.get_accessors(), manager.get_child_managers(), strict=True
     ):
-        children.append(_tree_node(child, child_accessor.repr()))
+        accessor_text = without_addresses(child_accessor.repr())
+        children.append(_tree_node(child, accessor_text, name_of))
     return {
-        "source": manager.get_source(),
+        "source": without_addresses(manager.get_source()),
         "manager": type(manager).__name__,
         "accessor": accessor,
         "value_type": str(manager.get_type_of_guarded_value()),
-        "leaf_guards": [_leaf(guard) for guard in manager.get_leaf_guards()],
+        "leaf_guards": [_leaf(guard, name_of) for guard in manager.get_leaf_guards()],
         "children": children,
     }
 
@@ -118,7 +124,7 @@ def _symbols(shape_env: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": str(symbol),
-            "sources": [source.name for source in sources],
+            "sources": [without_addresses(source.name) for source in sources],
             "hint": str(hints[symbol]) if symbol in hints else "",
             "range": str(shape_env.var_to_range.get(symbol, "")),
         }
@@ -141,7 +147,7 @@ def install_recompiles(hooked: Hooked) -> None:
     ) -> None:
         if skip_logging:
             return
-        found = [_entry_failures(entry, frame.f_locals) for entry in _listed(entries)]
+        found = [entry_failures(entry, frame.f_locals) for entry in _listed(entries)]
         recorder.emit("recompile", {"entries": found})
 
     hooked.around(convert_frame, "get_and_maybe_log_recompilation_reasons", before=before)
@@ -157,7 +163,8 @@ def _listed(entries: Any) -> list[Any]:
     return found
 
 
-def _entry_failures(entry: Any, f_locals: dict[str, Any]) -> dict[str, Any]:
+def entry_failures(entry: Any, f_locals: dict[str, Any]) -> dict[str, Any]:
+    """Return why a cache entry does not fit the locals of a frame: every guard that fails."""
     manager = entry.guard_manager
     known = MEMORY.entry(manager)
     data = {

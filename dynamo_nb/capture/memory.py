@@ -7,6 +7,7 @@ plain values only, by guard manager and only as long as it lives.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from torch._C._dynamo.guards import GlobalStateGuard
 
 from dynamo_nb.capture.plain import brief, tensor_value
 
-__all__ = ["MEMORY", "Entry", "Memory", "Seen", "global_state", "seen"]
+__all__ = ["MEMORY", "Entry", "Memory", "Seen", "global_state", "names", "seen"]
 
 
 class Seen(NamedTuple):
@@ -85,3 +86,13 @@ def seen(item: Any) -> Seen:
     tensor = tensor_value(item) if isinstance(item, torch.Tensor) else None
     sized = isinstance(item, list | tuple | dict | set | frozenset | str)
     return Seen(brief(item), type(item).__name__, len(item) if sized else None, tensor)
+
+
+def names(values: dict[str, Seen]) -> Callable[[str], str]:
+    """Return a function that names the object which a source held, empty where not known."""
+
+    def name_of(source: str) -> str:
+        known = values.get(source)
+        return known.text if known is not None else ""
+
+    return name_of

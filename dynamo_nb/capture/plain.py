@@ -137,6 +137,8 @@ def brief(item: Any) -> str:
         return f"{type(item).__name__} of length {len(item)}"
     if isinstance(item, type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType):
         return f"{type(item).__name__} {item.__name__}"
+    if isinstance(item, types.CodeType):
+        return f"code {item.co_name}"
     if isinstance(item, types.MethodType):
         return f"method {getattr(item, '__qualname__', type(item).__name__)}"
     return f"{type(item).__name__} object"
