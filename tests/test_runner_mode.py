@@ -19,6 +19,7 @@ class Holder: pass
 holder = Holder()
 holder.model = torch.compile(net, backend="eager")
 holder.plain = net
+hidden = torch._dynamo.disable(mine)
 """
 
 CASES = [
@@ -31,6 +32,7 @@ CASES = [
     ("holder.model(x)", "as-is", "`holder.model` is compiled already"),
     ("def f(t): return done(t)\nf(x)", "as-is", "`done`"),
     # calls
+    ("def f(t): return hidden(t)\nf(x)", "calls", "`f`, which it defines"),
     ("mine(x)", "calls", "`mine` (line 2)"),
     ("y = 2 * mine(x).sum()", "calls", "`mine`"),
     ("net(x)", "calls", "`net`"),
@@ -56,6 +58,7 @@ CASES = [
     ("number + 1", "as-is", "no tensor"),
     ("import os\na, b = 1, 'two'", "as-is", "no tensor"),
     ("def f(t): return t", "as-is", "only defines"),
+    ("x.clone().requires_grad_().sum().backward()", "as-is", "autograd's"),
     ("", "as-is", "no tensor"),
     ("print('x')", "as-is", "no tensor"),
     ("await_me = x + 1\nimport asyncio\nawait asyncio.sleep(0)", "as-is", "`await`"),

@@ -191,7 +191,7 @@ def test_an_excerpt_of_a_line_that_is_not_there_is_empty():
     [
         ("<object at 0x7f3a2b1c4d50>", "<object at 0x…>"),
         ("___check_obj_id(L['f'], 140234567890123)", "___check_obj_id(L['f'], …)"),
-        ("__compiled_fn_1_d7a2c0de_12ab_34cd_56ef_0123456789ab(x)", "__compiled_fn_1(x)"),
+        ("__compiled_fn_1_d7a2c0de_12ab_34cd_56ef_0123456789ab(x)", "__compiled_fn(x)"),
         ('#include "/tmp/torchinductor_me/2r/c2rn.h"', '#include "<tmp>"'),
         ("File /var/folders/xy/ipykernel_77/12.py, line 3", "File <tmp> line 3"),
         ("model.py:12 size=[1024, 1000000]", "model.py:12 size=[1024, 1000000]"),

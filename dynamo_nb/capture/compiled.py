@@ -75,7 +75,8 @@ def _original(item: Any) -> Any:
         return item._orig_mod
     if isinstance(item, torch.nn.Module):
         return item if getattr(item, "_compiled_call_impl", None) is not None else None
-    if callable(item) and hasattr(item, "_torchdynamo_orig_callable"):
+    marks = getattr(item, "__dict__", {})
+    if "_torchdynamo_orig_callable" in marks and "_torchdynamo_disable" not in marks:
         return innermost_fn(item)
     return None
 

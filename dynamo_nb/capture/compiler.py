@@ -22,6 +22,7 @@ __all__ = [
     "config_names",
     "device_problem",
     "is_compiled",
+    "is_disabled",
     "is_module",
     "is_tensor",
     "modes",
@@ -35,7 +36,7 @@ __all__ = [
 CONFIGS = {"dynamo": "torch._dynamo.config", "inductor": "torch._inductor.config"}
 
 #: Attributes by which torch marks a callable that Dynamo has been told about already.
-MARKS = ("_torchdynamo_orig_callable", "_torchdynamo_disable")
+COMPILED, DISABLED = "_torchdynamo_orig_callable", "_torchdynamo_disable"
 
 
 def versions() -> Versions:
@@ -96,13 +97,23 @@ def is_module(value: object) -> bool:
 
 
 def is_compiled(value: object) -> bool:
-    """Say whether `value` came from torch.compile, compiles itself, or has Dynamo disabled."""
+    """Say whether `value` came from torch.compile, or compiles itself."""
     if isinstance(value, torch._dynamo.OptimizedModule):
         return True
     if isinstance(value, torch.nn.Module):
         return value.__dict__.get("_compiled_call_impl") is not None
+    marks = _marks(value)
+    return COMPILED in marks and DISABLED not in marks
+
+
+def is_disabled(value: object) -> bool:
+    """Say whether Dynamo was told to leave `value` alone."""
+    return DISABLED in _marks(value)
+
+
+def _marks(value: object) -> dict[str, Any]:
     function = getattr(value, "__func__", value) if inspect.ismethod(value) else value
-    return inspect.isfunction(function) and any(mark in function.__dict__ for mark in MARKS)
+    return function.__dict__ if inspect.isfunction(function) else {}
 
 
 def reset() -> None:

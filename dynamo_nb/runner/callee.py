@@ -52,7 +52,7 @@ def is_users_code(function: object) -> bool:
 
 
 def _runs_now(function: types.FunctionType) -> bool:
-    return not inspect.unwrap(function).__code__.co_flags & LATER  # type: ignore[attr-defined]
+    return not inspect.unwrap(function).__code__.co_flags & LATER
 
 
 def _function(function: object) -> bool:
@@ -68,7 +68,7 @@ def _target(callee: Any) -> Any:
     """Return what torch.compile takes in place of `callee`, or None where it is left alone."""
     from dynamo_nb.capture import compiler
 
-    if isinstance(callee, type) or compiler.is_compiled(callee):
+    if isinstance(callee, type) or compiler.is_compiled(callee) or compiler.is_disabled(callee):
         return None
     if compiler.is_module(callee):
         return callee

@@ -100,7 +100,7 @@ def obstacle(tree: ast.Module, namespace: Container[str]) -> str:
 
 
 def _node_obstacle(node: ast.AST) -> str:
-    if isinstance(node, ASYNC) or getattr(node, "is_async", 0):
+    if isinstance(node, ASYNC) or bool(getattr(node, "is_async", False)):
         return "`await` at the top level needs the notebook's event loop"
     if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
         return "`import *` works only at the top level"

@@ -17,7 +17,8 @@ def _magic_calls(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
-        texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        constants = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        texts = [value for value in constants if isinstance(value, str)]
         if node.func.attr in MAGIC_CALLS and texts:
             yield texts[0], texts[1:]
 

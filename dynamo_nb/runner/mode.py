@@ -56,6 +56,8 @@ def _fitting(tree: ast.Module, namespace: Mapping[str, Any]) -> Mode:
         return Mode("as-is", "the cell only defines things: there is no call to compile")
     if not _works_with_tensors(tree, names):
         return Mode("as-is", "the cell uses no tensor and calls nothing of torch")
+    if reason := _runs_backward(tree):
+        return Mode("as-is", reason)
     if why_not := obstacle(tree, namespace):
         return Mode("as-is", f"the cell's body cannot be compiled as one function: {why_not}")
     return Mode("cell", "the cell calls no module and no function of yours: its body is compiled")
@@ -104,6 +106,19 @@ def _calls(tree: ast.Module, names: Names) -> str:
             return f"the cell calls `{callee}`, which it defines {where}"
         elif _may_be_made_here(node.func, names) or (defined and not _root(node.func)):
             return f"the cell calls `{callee}`, which it makes {where}"
+    return ""
+
+
+def _runs_backward(tree: ast.Module) -> str:
+    """Return why a cell that runs autograd is left alone: Dynamo does not trace `backward()`."""
+    for node in outside_definitions(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "backward"
+        ):
+            where = f"(line {node.lineno})"
+            return f"the cell runs `{ast.unparse(node.func)}` {where}, which is autograd's"
     return ""
 
 

@@ -33,6 +33,7 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b\d{12,}\b"), "…"),
     (re.compile(r"_[0-9a-f]{8}(?:[_-][0-9a-f]{4}){3}[_-][0-9a-f]{12}"), ""),
     (re.compile(r"\b(?=[a-z]*\d)[0-9a-fA-F]{32,}\b"), "…"),
+    (re.compile(r"(__compiled_fn|__resume_at_\d+|__builtins_dict__)_\d+"), r"\1"),
     (re.compile(r"(?<![\w.])/[^\s'\"]*?(?:torchinductor_|ipykernel_|tmp)[^\s'\"]*"), "<tmp>"),
 )
 
