@@ -66,7 +66,7 @@ export class CanvasPainter {
     pen.lineWidth = 1 / scale;
     pen.strokeStyle = this.palette.colour("edge");
     pen.beginPath();
-    for (const one of drawing.segmentsIn(camera.seen())) trace(one.points, false, pen);
+    for (const one of drawing.segmentsIn(camera.seen())) trace(one.points, false, pen, one.branch);
     pen.stroke();
     if (!marks.chosen) return;
     pen.lineWidth = 2 / scale;

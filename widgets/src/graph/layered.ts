@@ -7,8 +7,8 @@
 
 export interface Wiring {
   /** Sizes of the boxes. */
-  width: Float64Array;
-  height: Float64Array;
+  width: number[];
+  height: number[];
   inPorts: number;
   outPorts: number;
   /** Index of the box that has to be in the last row, or -1. */
@@ -24,8 +24,8 @@ export interface Wiring {
 
 export interface Placement {
   /** Left edges of the boxes, then middles of the ports. */
-  x: Float64Array;
-  y: Float64Array;
+  x: number[];
+  y: number[];
   /** By edge: `x, y` pairs from source to target; for a cut edge its two stubs. */
   lines: Line[];
   width: number;
@@ -34,6 +34,8 @@ export interface Placement {
 
 export interface Line {
   points: number[];
+  /** Where in `points` it leaves the edges that were given before it and share its bends. */
+  branch: number;
   /** The stub at the target, for an edge that is too long to be drawn. */
   stub: number[] | null;
 }
@@ -45,6 +47,8 @@ export const CUT = 24;
 const STUB = 12;
 const BEND = 10; // the room that a passing edge takes in a row
 const STRAIGHT = 8; // how much more a line between two bends wants to be straight
+const AXIS = 0.04; // how much a box is drawn to the middle of its group
+const SNAP = 24; // how far a vertex is moved to make a line straight
 const SWEEPS = 6;
 const PASSES = 3;
 
@@ -57,72 +61,69 @@ export function layered(wiring: Wiring): Placement {
 }
 
 /** Give each vertex a row: below all that it uses, and not far above its first user. */
-function rank(wiring: Wiring): Int32Array {
+function rank(wiring: Wiring): number[] {
   const { from, to, inPorts, outPorts, last } = wiring;
   const boxes = wiring.width.length;
   const first = inPorts ? 1 : 0;
-  const rows = new Int32Array(boxes + inPorts + outPorts).fill(first);
-  rows.fill(0, boxes, boxes + inPorts);
-  const uses: number[][] = Array.from(rows, () => []);
-  const hasInput = new Uint8Array(boxes);
-  from.forEach((source, edge) => {
-    uses[source]!.push(to[edge]!);
-    if (to[edge]! < boxes) hasInput[to[edge]!] = 1;
-  });
+  const rows = zeros(boxes + inPorts + outPorts).fill(first, 0, boxes);
+  const users: number[][] = rows.map(() => []);
+  const hasInput = new Array<boolean>(boxes).fill(false);
+  for (let edge = 0; edge < from.length; edge++) {
+    const user = to[edge]!;
+    if (user >= boxes) continue;
+    users[from[edge]!]!.push(user);
+    hasInput[user] = true;
+  }
   for (let v = 0; v < boxes; v++) {
-    for (const user of uses[v]!) if (user < boxes) rows[user] = Math.max(rows[user]!, rows[v]! + 1);
+    for (const user of users[v]!) rows[user] = Math.max(rows[user]!, rows[v]! + 1);
   }
   for (let v = boxes - 1; v >= 0; v--) {
-    const users = hasInput[v] ? [] : uses[v]!.filter((user) => user < boxes);
-    if (users.length) {
-      const closest = users.reduce((least, user) => Math.min(least, rows[user]!), Infinity);
-      rows[v] = Math.max(first, closest - 1);
-    }
+    if (hasInput[v] || !users[v]!.length) continue;
+    const closest = users[v]!.reduce((least, user) => Math.min(least, rows[user]!), Infinity);
+    rows[v] = Math.max(first, closest - 1);
   }
   let bottom = first;
   for (let v = 0; v < boxes; v++) if (v !== last) bottom = Math.max(bottom, rows[v]!);
   if (last >= 0) rows[last] = bottom = boxes > 1 ? bottom + 1 : first;
-  rows.fill(bottom + 1, boxes + inPorts);
-  return rows;
+  return rows.fill(bottom + 1, boxes + inPorts);
 }
+
+/** Plain arrays: groups are many and small, and typed arrays are dear to make. */
+const zeros = (length: number): number[] => new Array<number>(length).fill(0);
 
 /** The vertices and bends of a group, in rows. */
 class Net {
-  private readonly rows: number[];
   private readonly width: number[];
   private readonly height: number[];
-  private readonly up: number[][];
-  private readonly down: number[][];
-  /** Where an edge's lower end wants to be, from its upper end: parallel to `up` and `down`. */
-  private readonly upShift: number[][];
-  private readonly downShift: number[][];
+  /** By vertex: its neighbours above and below, each followed by where it wants us from there. */
+  private readonly up: number[][] = [];
+  private readonly down: number[][] = [];
   private readonly layers: number[][] = [];
   private readonly chains: number[][];
-  private readonly x: Float64Array;
-  private readonly slot: Float64Array;
-  private readonly key: Float64Array;
+  /** By chain: how many of its bends have been drawn. */
+  private readonly drawn: number[];
+  private readonly x: number[];
+  private readonly slot: number[];
+  private readonly key: number[];
   private readonly vertices: number;
 
   constructor(
     private readonly wiring: Wiring,
-    rows: Int32Array,
+    private readonly rows: number[],
   ) {
     const ports = wiring.inPorts + wiring.outPorts;
     this.vertices = rows.length;
-    this.rows = Array.from(rows);
     this.width = [...wiring.width, ...new Array<number>(ports).fill(BEND)];
     this.height = [...wiring.height, ...new Array<number>(ports).fill(0)];
-    this.up = this.rows.map(() => []);
-    this.down = this.rows.map(() => []);
-    this.upShift = this.rows.map(() => []);
-    this.downShift = this.rows.map(() => []);
+    for (let v = 0; v < this.vertices; v++) this.addNeighbours();
     this.chains = Array.from({ length: wiring.chains }, () => []);
+    this.drawn = zeros(wiring.chains);
     wiring.from.forEach((_, edge) => this.connect(edge));
     for (let v = 0; v < this.rows.length; v++) (this.layers[this.rows[v]!] ??= []).push(v);
     for (let row = 0; row < this.layers.length; row++) this.layers[row] ??= [];
-    this.x = new Float64Array(this.rows.length);
-    this.slot = new Float64Array(this.rows.length);
-    this.key = new Float64Array(this.rows.length);
+    this.x = zeros(this.rows.length);
+    this.slot = zeros(this.rows.length);
+    this.key = zeros(this.rows.length);
   }
 
   private span(edge: number): number {
@@ -141,7 +142,7 @@ class Net {
       const bend = this.rows.push(this.rows[source]! + bends.length + 1) - 1;
       this.width.push(BEND);
       this.height.push(0);
-      for (const list of [this.up, this.down, this.upShift, this.downShift]) list.push([]);
+      this.addNeighbours();
       this.join(above, bend, bends.length ? 0 : fromShift[edge]!);
       bends.push(bend);
     }
@@ -150,15 +151,18 @@ class Net {
   }
 
   private join(above: number, below: number, shift: number): void {
-    this.up[below]!.push(above);
-    this.upShift[below]!.push(shift);
-    this.down[above]!.push(below);
-    this.downShift[above]!.push(-shift);
+    this.up[below]!.push(above, shift);
+    this.down[above]!.push(below, -shift);
+  }
+
+  private addNeighbours(): void {
+    this.up.push([]);
+    this.down.push([]);
   }
 
   /** Order each row by where its neighbours are, down and up in turn. */
   order(): void {
-    for (const layer of this.layers) layer.forEach((v, at) => (this.slot[v] = at));
+    for (const layer of this.layers) for (let at = 0; at < layer.length; at++) this.slot[layer[at]!] = at;
     if (this.layers.every((layer) => layer.length < 2)) return;
     const last = this.layers.length - 1;
     for (let sweep = 0; sweep < SWEEPS; sweep++) {
@@ -173,11 +177,15 @@ class Net {
     for (const v of layer) {
       const near = neighbours[v]!;
       let sum = 0;
-      for (const u of near) sum += this.slot[u]! / Math.max(1, this.layers[this.rows[u]!]!.length - 1);
-      this.key[v] = near.length ? (sum / near.length) * (layer.length - 1) : this.slot[v]!;
+      for (let at = 0; at < near.length; at += 2) {
+        const u = near[at]!;
+        sum += this.slot[u]! / Math.max(1, this.layers[this.rows[u]!]!.length - 1);
+      }
+      const mean = sum / (near.length / 2);
+      this.key[v] = near.length ? mean * (layer.length - 1) : this.slot[v]!;
     }
     layer.sort((a, b) => this.key[a]! - this.key[b]! || this.slot[a]! - this.slot[b]!);
-    layer.forEach((v, at) => (this.slot[v] = at));
+    for (let at = 0; at < layer.length; at++) this.slot[layer[at]!] = at;
   }
 
   /** Move each row's vertices towards their neighbours, keeping order and distance. */
@@ -192,67 +200,89 @@ class Net {
     }
     const last = this.layers.length - 1;
     for (let pass = 0; pass < PASSES; pass++) {
-      for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, pass > 0);
-      for (let row = last - 1; row >= 0; row--) this.settle(this.layers[row]!, true);
+      const down = pass ? this.nearBoth : this.nearAbove;
+      for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, down);
+      for (let row = last - 1; row >= 0; row--) this.settle(this.layers[row]!, this.nearBoth);
     }
-    for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, true, true);
+    for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, this.rightBelow);
   }
 
   /**
    * Isotonic regression by pooling adjacent violators: the closest places to what all vertices of
    * a row want that keep their order and distances.
    */
-  private settle(layer: number[], both: boolean, straighten = false): void {
+  private settle(layer: number[], wish: (v: number) => void): void {
+    if (layer.length === 1) {
+      wish(layer[0]!);
+      this.x[layer[0]!] = this.sum / this.weight;
+      return;
+    }
     const offset: number[] = [];
-    const sums: number[] = [];
-    const weights: number[] = [];
-    const sizes: number[] = [];
-    layer.forEach((v, at) => {
+    const blocks: { sum: number; weight: number; size: number }[] = [];
+    for (let at = 0; at < layer.length; at++) {
+      const v = layer[at]!;
       const before = at ? layer[at - 1]! : v;
       const distance = at ? (this.width[before]! + this.width[v]!) / 2 + GAP_X : 0;
       offset.push((offset[at - 1] ?? 0) + distance);
-      let [sum, weight] = straighten ? this.below(v) : this.wish(v, both);
-      sum -= offset[at]! * weight;
-      let size = 1;
-      while (sums.length && sums.at(-1)! / weights.at(-1)! > sum / weight) {
-        sum += sums.pop()!;
-        weight += weights.pop()!;
-        size += sizes.pop()!;
+      wish(v);
+      const block = { sum: this.sum - offset[at]! * this.weight, weight: this.weight, size: 1 };
+      for (let last = blocks.at(-1); last; last = blocks.at(-1)) {
+        if (last.sum / last.weight <= block.sum / block.weight) break;
+        block.sum += last.sum;
+        block.weight += last.weight;
+        block.size += last.size;
+        blocks.pop();
       }
-      sums.push(sum);
-      weights.push(weight);
-      sizes.push(size);
-    });
+      blocks.push(block);
+    }
     let at = 0;
-    sizes.forEach((size, block) => {
-      const start = sums[block]! / weights[block]!;
-      for (let end = at + size; at < end; at++) this.x[layer[at]!] = start + offset[at]!;
-    });
+    for (const { sum, weight, size } of blocks) {
+      for (let end = at + size; at < end; at++) this.x[layer[at]!] = sum / weight + offset[at]!;
+    }
   }
 
-  /** Where a vertex wants to be: weighted sum and weight. */
-  private wish(v: number, both: boolean): [number, number] {
-    let sum = 0;
-    let weight = 0;
+  /** What a vertex wishes, for `settle`: the places it wants to be at, weighed. */
+  private sum = 0;
+  private weight = 0;
+
+  private nearAbove = (v: number): void => {
+    this.sum = this.weight = 0;
+    this.attract(v, this.up[v]!);
+    if (!this.weight) this.attract(v, this.down[v]!);
+    this.holdToAxis(v);
+  };
+
+  private nearBoth = (v: number): void => {
+    this.sum = this.weight = 0;
+    this.attract(v, this.up[v]!);
+    this.attract(v, this.down[v]!);
+    this.holdToAxis(v);
+  };
+
+  /** Right below the vertex that alone leads here and nowhere else, if near; else where it is. */
+  private rightBelow = (v: number): void => {
+    this.sum = this.x[v]!;
+    this.weight = 1;
+    const [u, shift] = this.up[v]!;
+    if (u === undefined || this.up[v]!.length > 2 || this.down[u]!.length > 2) return;
+    const x = this.x[u]! + shift!;
+    if (Math.abs(x - this.sum) < SNAP) this.sum = x;
+  };
+
+  private attract(v: number, near: number[]): void {
     const isBend = v >= this.vertices;
-    const add = (near: number[], shifts: number[]): void => {
-      for (let at = 0; at < near.length; at++) {
-        const u = near[at]!;
-        const w = isBend && u >= this.vertices ? STRAIGHT : 1;
-        sum += (this.x[u]! + shifts[at]!) * w;
-        weight += w;
-      }
-    };
-    add(this.up[v]!, this.upShift[v]!);
-    if (both || !weight) add(this.down[v]!, this.downShift[v]!);
-    return weight ? [sum, weight] : [this.x[v]! * 0.05, 0.05];
+    for (let at = 0; at < near.length; at += 2) {
+      const u = near[at]!;
+      const weight = isBend && u >= this.vertices ? STRAIGHT : 1;
+      this.sum += (this.x[u]! + near[at + 1]!) * weight;
+      this.weight += weight;
+    }
   }
 
-  /** Right below the vertex that alone leads here and nowhere else; else where it is. */
-  private below(v: number): [number, number] {
-    const u = this.up[v]!.length === 1 ? this.up[v]![0]! : -1;
-    if (u < 0 || this.down[u]!.length > 1) return [this.x[v]!, 1];
-    return [(this.x[u]! + this.upShift[v]![0]!) * STRAIGHT, STRAIGHT];
+  /** Ports beside the middle would shift each row a little; the axis, at 0, holds against that. */
+  private holdToAxis(v: number): void {
+    if (!this.weight) this.sum = this.x[v]! * AXIS;
+    if (!this.weight || v < this.vertices) this.weight += AXIS;
   }
 
   result(): Placement {
@@ -266,8 +296,8 @@ class Net {
     }
     if (left > right) left = right = 0;
     const tops = this.tops();
-    const x = new Float64Array(vertices);
-    const y = new Float64Array(vertices);
+    const x = zeros(vertices);
+    const y = zeros(vertices);
     for (let v = 0; v < this.rows.length; v++) this.x[v]! -= left;
     for (let v = 0; v < vertices; v++) {
       x[v] = this.x[v]! - (v < boxes ? this.width[v]! / 2 : 0);
@@ -300,18 +330,22 @@ class Net {
     if (span > CUT) {
       return {
         points: [startX, startY, startX, startY + STUB],
+        branch: 0,
         stub: [endX, endY - STUB, endX, endY],
       };
     }
     const points = [startX, startY];
     const rowEnd = tops[sourceRow + 1]! - GAP_Y;
     if (rowEnd > startY) points.push(startX, rowEnd);
+    const start = points.length;
     for (let at = 0; at < span - 1; at++) {
       const bend = this.chains[chain[edge]!]![at]!;
       const row = this.rows[bend]!;
       points.push(this.x[bend]!, tops[row]!, this.x[bend]!, tops[row + 1]! - GAP_Y);
     }
     points.push(endX, endY);
-    return { points, stub: null };
+    const shared = Math.min(span - 1, this.drawn[chain[edge]!]!);
+    this.drawn[chain[edge]!] = Math.max(span - 1, shared);
+    return { points, branch: shared ? start + 4 * shared - 2 : 0, stub: null };
   }
 }

@@ -16,6 +16,8 @@ export interface Segment {
   /** For one of the two stubs of a cut edge: the box at the other end. */
   far: Box | null;
   points: number[];
+  /** Where in `points` it leaves another line of the same value, which is drawn already. */
+  branch: number;
 }
 
 export interface Scene {
@@ -135,10 +137,9 @@ const contentTop = (group: Box, level: Level): number =>
 
 function wiringOf(group: Box, level: Level, tree: Tree, levels: Map<Box, Level>): Wiring {
   const boxes = group.kids.length;
-  const local = new Map(group.kids.map((kid, at) => [kid, at]));
   const wiring: Wiring = {
-    width: Float64Array.from(group.kids, (kid) => kid.w),
-    height: Float64Array.from(group.kids, (kid) => kid.h),
+    width: group.kids.map((kid) => kid.w),
+    height: group.kids.map((kid) => kid.h),
     inPorts: level.inPorts.size,
     outPorts: level.outPorts.size,
     last: group.kids.findIndex((kid) => kid.node >= 0 && kid.node === tree.model.output),
@@ -154,9 +155,9 @@ function wiringOf(group: Box, level: Level, tree: Tree, levels: Map<Box, Level>)
     let chain = chains.get(producer);
     if (chain === undefined) chains.set(producer, (chain = chains.size));
     wiring.chain.push(chain);
-    wiring.from.push(from ? local.get(from)! : boxes + level.inPorts.get(producer)!);
+    wiring.from.push(from ? from.at : boxes + level.inPorts.get(producer)!);
     wiring.to.push(
-      to ? local.get(to)! : boxes + level.inPorts.size + level.outPorts.get(producer)!,
+      to ? to.at : boxes + level.inPorts.size + level.outPorts.get(producer)!,
     );
     wiring.fromShift.push(from ? portShift(from, producer, "outPorts", levels) : 0);
     wiring.toShift.push(to ? portShift(to, producer, "inPorts", levels) : 0);
@@ -193,20 +194,20 @@ function settle(group: Box, levels: Map<Box, Level>, scene: Scene): void {
   });
   let edge = 0;
   for (const { producer, from, to } of level.wires.values()) {
-    const { points, stub } = placement.lines[edge++]!;
+    const { points, branch, stub } = placement.lines[edge++]!;
     move(points, left, top);
     if (!from) points[1] = group.y;
     const target = to ?? group;
     const arrow = !!to && !(isGroup(to) && to.open);
     if (!stub) {
       if (!to) points[points.length - 1] = group.y + group.h;
-      scene.segments.push({ from: producer, to: target, arrow, far: null, points });
+      scene.segments.push({ from: producer, to: target, arrow, far: null, points, branch });
       continue;
     }
     move(stub, left, top);
     if (!to) stub[3] = group.y + group.h;
-    scene.segments.push({ from: producer, to: target, arrow: false, far: target, points });
-    scene.segments.push({ from: producer, to: target, arrow, far: producer, points: stub });
+    scene.segments.push({ from: producer, to: target, arrow: false, far: target, points, branch });
+    scene.segments.push({ from: producer, to: target, arrow, far: producer, points: stub, branch });
   }
 }
 

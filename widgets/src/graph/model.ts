@@ -46,9 +46,14 @@ export function modelOf(graph: Graph, compile?: Compile): GraphModel {
   return model;
 }
 
-const indices = (names: string[], index: Map<string, number>): number[] => [
-  ...new Set(names.map((name) => index.get(name)).filter((at) => at !== undefined)),
-];
+function indices(names: string[], index: Map<string, number>): number[] {
+  const found: number[] = [];
+  for (const name of names) {
+    const at = index.get(name);
+    if (at !== undefined) found.push(at);
+  }
+  return found.length > 1 ? [...new Set(found)] : found;
+}
 
 const PARAMETER = /_(?:parameters|buffers)_(\w+?)_?$/;
 const AOT_INPUT = /^(?:primals_(\d+)|arg(\d+)_1)$/;

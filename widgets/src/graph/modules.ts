@@ -24,10 +24,11 @@ export function modulesOf(model: GraphModel): Step[][] {
 function ownSteps(node: Node, known: Map<string, Step>): Step[] {
   if (node.op === "placeholder" || node.op === "output") return [];
   return node.module_stack.map(([path = "", kind = ""], depth) => {
-    const parent = depth ? node.module_stack[depth - 1]![0]! : "";
-    const key = `${parent} ${path}`;
-    let step = known.get(key);
-    if (!step) known.set(key, (step = { path, kind, label: relative(path, parent) }));
+    let step = known.get(path);
+    if (!step) {
+      const parent = depth ? node.module_stack[depth - 1]![0]! : "";
+      known.set(path, (step = { path, kind, label: relative(path, parent) }));
+    }
     return step;
   });
 }

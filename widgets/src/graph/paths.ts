@@ -9,13 +9,16 @@ export interface Pen {
 const HEAD_WIDTH = 3;
 const HEAD_LENGTH = 5;
 
-export function trace(points: number[], arrow: boolean, pen: Pen): void {
-  pen.moveTo(points[0]!, points[1]!);
-  for (let at = 2; at < points.length; at += 2) {
-    const [fromX, fromY, x, y] = points.slice(at - 2, at + 2) as [number, number, number, number];
+/** Draw a line, from its point number `start / 2` on. */
+export function trace(points: number[], arrow: boolean, pen: Pen, start = 0): void {
+  let [fromX, fromY] = [points[start]!, points[start + 1]!];
+  pen.moveTo(fromX, fromY);
+  for (let at = start + 2; at < points.length; at += 2) {
+    const [x, y] = [points[at]!, points[at + 1]!];
     const middle = (fromY + y) / 2;
     if (Math.abs(fromX - x) < 0.5) pen.lineTo(x, y);
     else pen.bezierCurveTo(fromX, middle, x, middle, x, y);
+    [fromX, fromY] = [x, y];
   }
   if (!arrow) return;
   const [x, y] = points.slice(-2) as [number, number];

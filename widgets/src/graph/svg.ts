@@ -119,7 +119,7 @@ export class SvgPainter {
 
   private addLine(one: Segment): SVGElement {
     const pen = new SvgPen();
-    trace(one.points, one.arrow, pen);
+    trace(one.points, one.arrow, pen, one.branch);
     const element = make("g", { class: one.far ? "dnx-g-stub" : "dnx-g-edge" });
     element.append(make("path", { d: pen.toString() }));
     if (one.far) element.append(stubLabel(one));

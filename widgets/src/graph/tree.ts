@@ -21,6 +21,8 @@ export interface Box {
   /** Position in the tree, parents first. */
   id: number;
   depth: number;
+  /** Position among its parent's kids. */
+  at: number;
   /** The nodes inside, as positions in `Tree.order`. */
   start: number;
   end: number;
@@ -52,12 +54,13 @@ export function newBox(kind: BoxKind, label: string, detail = "", kids: Box[] = 
     open: false,
     id: -1,
     depth: 0,
+    at: 0,
     start: 0,
     end: 0,
-    x: 0,
-    y: 0,
-    w: 0,
-    h: 0,
+    x: NaN, // no integers: V8 would have to change the form of every box when fractions come
+    y: NaN,
+    w: NaN,
+    h: NaN,
   };
 }
 
@@ -160,20 +163,21 @@ function joinSingle(box: Box): Box {
 
 function number(model: GraphModel, root: Box): Tree {
   const tree: Tree = { model, root, boxes: [], order: [], leafOf: new Array(model.nodes.length) };
-  const visit = (box: Box, parent: Box | null): void => {
+  const visit = (box: Box, parent: Box | null, at: number): void => {
     box.parent = parent;
+    box.at = at;
     box.depth = parent ? parent.depth + 1 : 0;
     box.id = tree.boxes.push(box) - 1;
     box.start = tree.order.length;
     if (isGroup(box)) {
-      for (const kid of box.kids) visit(kid, box);
+      box.kids.forEach((kid, place) => visit(kid, box, place));
     } else {
       tree.order.push(box.node);
       tree.leafOf[box.node] = box;
     }
     box.end = tree.order.length;
   };
-  visit(root, null);
+  visit(root, null, 0);
   root.open = true;
   return tree;
 }
