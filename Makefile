@@ -44,6 +44,10 @@ $(SETUP): $(STAMPS)/torch-$(TORCH) pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[test]' "torch==$(TORCH)"
 	touch $@
 
+$(STAMPS)/browser: $(STAMPS)/venv
+	scripts/system-packages $(PYTHON) chromium
+	touch $@
+
 # ---- what it is for -----------------------------------------------------------------------------
 
 demo: $(SETUP)
@@ -72,7 +76,7 @@ types: $(SETUP)
 notebooks: $(SETUP)
 	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider
 
-pytest: $(SETUP)
+pytest: $(SETUP) $(STAMPS)/browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: $(SETUP)
