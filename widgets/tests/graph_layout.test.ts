@@ -141,7 +141,7 @@ describe("layout of 20 000 nodes", () => {
       layout(fresh);
       return performance.now() - start;
     });
-    expect(Math.min(...times)).toBeLessThan(1500); // 0.6 s is measured by benchmarks/explorer.py
+    expect(Math.min(...times)).toBeLessThan(3000); // wall time, of any machine; benchmarks/explorer.py measures
   });
 });
 
