@@ -26,7 +26,7 @@ from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
 from dynamo_nb.views.text import to_text
 
-__all__ = ["static_id", "to_html", "to_page"]
+__all__ = ["environment", "static_id", "to_html", "to_page"]
 
 #: The class of each severity that has a colour; any other is shown as information.
 _SEVERITIES = {"error": "err", "warning": "warn"}
@@ -104,7 +104,7 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
         "source": _source(report, marks, limits),
         "rules": marks.classes,
     }
-    template = _environment().get_template(name)
+    template = environment().get_template(name)
     bare = template.render(**fixed, before=[], parts=[], after=[], parts_left=0, data="")
     space = _Space(limits.size - len(bare.encode()))
     before = _fitting([*recompiles(context), *calls(context)], space, limits)
@@ -218,7 +218,8 @@ def _embedded(record: CellRecord) -> Markup:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Return the templates' environment: every view in HTML shares it."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dynamo_nb.views"),
         autoescape=True,
@@ -235,4 +236,4 @@ def _environment() -> jinja2.Environment:
 
 def _blocks() -> Any:
     """Return the macros that render one block or section."""
-    return _environment().get_template("blocks.html.j2").module
+    return environment().get_template("blocks.html.j2").module

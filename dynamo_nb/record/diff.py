@@ -1,0 +1,230 @@
+"""The difference of two records: one function for each kind of thing, listed in `diff`."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+from dynamo_nb.record.causes import (
+    BreakPlace,
+    RecompileCause,
+    break_places,
+    own_compiles,
+    recompile_causes,
+    recompiles,
+)
+from dynamo_nb.record.diff_graphs import graph_changes, kernel_changes
+from dynamo_nb.record.difference import (
+    BreakChange,
+    FindingChange,
+    GuardChange,
+    LineChange,
+    RecompileChange,
+    RecordDiff,
+    Side,
+    TimeChange,
+)
+from dynamo_nb.record.matching import Match, paired
+from dynamo_nb.record.naming import readable
+from dynamo_nb.record.types import (
+    CELL,
+    CellRecord,
+    Compile,
+    Finding,
+    Guard,
+    StackFrame,
+)
+
+__all__ = ["diff"]
+
+#: What a guard's code holds that is another in each process, or that only numbers things.
+_VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
+
+
+def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
+    """Return what is different in the record `b`, compared to `a`."""
+    match = Match(a, b)
+    return RecordDiff(
+        before=_side(a),
+        after=_side(b),
+        source=list(_source(match)),
+        findings=list(_findings(a, b, match)),
+        breaks=list(_breaks(a, b, match)),
+        recompiles=list(_recompiles(a, b)),
+        graphs=graph_changes(match),
+        guards=list(_guards(a, b)),
+        kernels=kernel_changes(a, b, match),
+        times=_times(a, b),
+    )
+
+
+def _side(record: CellRecord) -> Side:
+    own = own_compiles(record)
+    return Side(
+        name=record.name,
+        cell=record.cell,
+        mode=record.mode,
+        torch=record.versions.torch,
+        device=record.device,
+        options=record.options,
+        counts={
+            "graph": sum(g.stage == "dynamo" for entry in own for g in entry.graphs),
+            "graph break": sum(place.count for place in break_places(record)),
+            "recompile": len(recompiles(record)),
+            "kernel": sum(len(entry.kernels) for entry in own),
+            "guard": sum(len(entry.guards) for entry in own),
+            "eager run": sum(call.eager for call in record.calls),
+        },
+        error=record.error.type if record.error else "",
+    )
+
+
+def _source(match: Match) -> Iterator[LineChange]:
+    lines = match.lines
+    for tag, i, i_end, j, j_end in lines.blocks:
+        if tag == "equal":
+            for old, new in zip(range(i, i_end), range(j, j_end), strict=True):
+                text = lines.after[new]
+                yield LineChange(change="same", text=text, before=old + 1, after=new + 1)
+            continue
+        for old in range(i, i_end):
+            yield LineChange(change="removed", text=lines.before[old], before=old + 1)
+        for new in range(j, j_end):
+            yield LineChange(change="added", text=lines.after[new], after=new + 1)
+
+
+# ------------------------------------------------------------------ findings, breaks, recompiles
+
+
+def _findings(a: CellRecord, b: CellRecord, match: Match) -> Iterator[FindingChange]:
+    def at_line(finding: Finding, is_before: bool) -> Hashable:
+        line = match.lines.now(finding.line) if is_before else finding.line
+        return finding.code, line, finding.frame and finding.frame.file
+
+    def alike(finding: Finding, _: bool) -> Hashable:
+        return finding.code, finding.message
+
+    _, gone, new = paired(a.findings, b.findings, (at_line, alike))
+    for change, findings in (("gone", gone), ("new", new)):
+        for finding in findings:
+            yield FindingChange(
+                change=change,
+                code=finding.code,
+                severity=finding.severity,
+                message=finding.message,
+                line=finding.line,
+            )
+
+
+def _breaks(a: CellRecord, b: CellRecord, match: Match) -> Iterator[BreakChange]:
+    def at_place(place: BreakPlace, is_before: bool) -> Hashable:
+        return place.first.kind, match.place(place.frame, is_before)
+
+    def alike(place: BreakPlace, _: bool) -> Hashable:
+        """Say what broke; the same thing on a line that can't be found again is the same."""
+        return place.first.kind, place.first.context, _function_of(place)
+
+    _, gone, new = paired(break_places(a), break_places(b), (at_place, alike))
+    for change, places in (("gone", gone), ("new", new)):
+        for place in places:
+            yield BreakChange(
+                change=change,
+                kind=place.first.kind,
+                function=_function_of(place),
+                line=place.line,
+                place=_place(place.frame),
+                count=place.count,
+            )
+
+
+def _function_of(place: BreakPlace) -> str:
+    return place.frame.name if place.frame and place.frame.name else _name(place.breaks[0][0])
+
+
+def _place(frame: StackFrame | None) -> str:
+    return f"{frame.file}:{frame.line}" if frame and frame.file != CELL else ""
+
+
+def _recompiles(a: CellRecord, b: CellRecord) -> Iterator[RecompileChange]:
+    def key(cause: RecompileCause, _: bool) -> Hashable:
+        return cause.name, _name(cause.changes[0].compiled)
+
+    def one(change: str, shown: RecompileCause, before: int, after: int) -> RecompileChange:
+        return RecompileChange(
+            change=change,
+            name=shown.name,
+            function=_name(shown.changes[0].compiled),
+            values=shown.values,
+            line=shown.line,
+            before=before,
+            after=after,
+        )
+
+    pairs, gone, new = paired(recompile_causes(a), recompile_causes(b), (key,))
+    for old, now in pairs:
+        before, after = len(old.changes), len(now.changes)
+        if before != after:
+            yield one("fewer" if after < before else "more", now, before, after)
+    yield from (one("gone", cause, len(cause.changes), 0) for cause in gone)
+    yield from (one("new", cause, 0, len(cause.changes)) for cause in new)
+
+
+# ------------------------------------------------------------------ guards and times
+
+
+def _guards(a: CellRecord, b: CellRecord) -> Iterator[GuardChange]:
+    """Yield the guards by function, kind and source: what one function assumes, in all entries."""
+    before, after = _guards_by_source(a), _guards_by_source(b)
+    for key in dict.fromkeys([*before, *after]):
+        function, kind, source = key
+        old, new = before.get(key, []), after.get(key, [])
+        was, now = _codes(old), _codes(new)
+        if old and new and set(was) == set(now):
+            continue
+        frame = next((guard.frame for guard in [*new, *old] if guard.frame), None)
+        yield GuardChange(
+            change="changed" if old and new else "added" if new else "removed",
+            kind=kind,
+            source=source,
+            function=function,
+            line=frame.line if frame and frame.file == CELL else None,
+            before=[code for code in was if code not in now],
+            after=[code for code in now if code not in was],
+        )
+
+
+def _guards_by_source(record: CellRecord) -> dict[tuple[str, str, str], list[Guard]]:
+    found: dict[tuple[str, str, str], list[Guard]] = {}
+    for entry in own_compiles(record):
+        for guard in entry.guards:
+            key = (_name(entry), guard.kind, readable(_VARYING.sub("…", guard.source)))
+            found.setdefault(key, []).append(guard)
+    return found
+
+
+def _codes(guards: list[Guard]) -> list[str]:
+    codes = (_VARYING.sub("…", code) for guard in guards for code in guard.code)
+    return list(dict.fromkeys(codes))
+
+
+def _times(a: CellRecord, b: CellRecord) -> list[TimeChange]:
+    before, after = _seconds(a), _seconds(b)
+    return [
+        TimeChange(stage=name, before=before.get(name, 0.0), after=after.get(name, 0.0))
+        for name in list(dict.fromkeys([*before, *after]))
+    ]
+
+
+def _seconds(record: CellRecord) -> dict[str, float]:
+    """Return the time of each stage over all compiles, and that of the whole cell as `cell`."""
+    seconds: dict[str, float] = defaultdict(float)
+    seconds["cell"] += record.metrics.get("seconds", 0.0)
+    for entry in own_compiles(record):
+        for stage in entry.stages:
+            seconds[stage.name] += stage.seconds
+    return seconds
+
+
+def _name(entry: Compile) -> str:
+    return entry.resume_of or entry.name
