@@ -350,3 +350,66 @@ def test_a_backward_compiled_in_a_later_cell_joins_its_forward() -> None:
     matmul = next(node for node in compile_.graphs[-1].nodes if node.target == "aten.mm.default")
     assert any(origin.startswith("dynamo/") for origin in matmul.origins)
     assert {kernel.graph for kernel in compile_.kernels} >= {"post_grad.backward"}
+
+
+STEPS = textwrap.dedent(
+    """\
+    def inner(x):
+        return torch.sin(x) * 2
+
+    def outer(x, scale):
+        for _ in range(2):
+            x = inner(x)
+        return x * scale
+
+    torch.compile(outer, backend="eager")(torch.ones(3), 4.0)
+    """
+)
+
+
+def test_every_node_and_guard_belongs_to_one_step() -> None:
+    (compile_,) = Captured(STEPS).record.compiles
+    graph, steps = compile_.graph("dynamo"), compile_.steps
+    assert graph is not None
+    assert steps is not None
+    nodes = [name for step in steps.steps for name in step.nodes]
+    assert sorted(nodes) == sorted(node.name for node in graph.nodes)
+    guards = [index for step in steps.steps for index in step.guards]
+    assert sorted(guards) == list(range(len(compile_.guards)))
+
+
+def test_inlined_calls_are_nested_and_own_their_nodes() -> None:
+    (compile_,) = Captured(STEPS).record.compiles
+    steps = compile_.steps
+    assert steps is not None
+    names = [steps.codes[frame.code].name for frame in steps.frames]
+    assert names == ["outer", "inner", "inner"]
+    for frame in steps.frames[1:]:
+        assert frame.parent is not None
+        caller = steps.steps[frame.parent]
+        assert caller.frame == 0
+        assert steps.codes[0].instructions[caller.instruction].opname.startswith("CALL")
+        assert caller.nodes == []
+    sines = [s for s in steps.steps if any(name.startswith("sin") for name in s.nodes)]
+    assert [step.frame for step in sines] == [1, 2]
+
+
+def test_the_steps_are_dynamos_own_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+
+    seen: list[str] = []
+    original = InstructionTranslatorBase.update_block_stack
+
+    def counted(self: object, inst: object) -> None:
+        seen.append(inst.opname)  # type: ignore[attr-defined]
+        original(self, inst)
+
+    monkeypatch.setattr(InstructionTranslatorBase, "update_block_stack", counted)
+    (compile_,) = Captured(STEPS).record.compiles
+    steps = compile_.steps
+    assert steps is not None
+    names = [
+        steps.codes[steps.frames[step.frame].code].instructions[step.instruction].opname
+        for step in steps.steps
+    ]
+    assert names == seen

@@ -13,6 +13,7 @@ from dynamo_nb.capture.graphs import (
 from dynamo_nb.capture.guards import install_guards, install_recompiles
 from dynamo_nb.capture.kernels import install_kernel_code, install_kernel_nodes
 from dynamo_nb.capture.recorder import Hook
+from dynamo_nb.capture.steps import install_steps
 from dynamo_nb.capture.trace import install_trace
 
 __all__ = ["HOOKS"]
@@ -33,5 +34,6 @@ HOOKS: tuple[Hook, ...] = (
     Hook("post-grad-graph", "post-grad graphs", install_post_grad_graph),
     Hook("kernel-code", "kernel code", install_kernel_code),
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
+    Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
 )

@@ -18,6 +18,7 @@ from dynamo_nb.record.links import links_of
 from dynamo_nb.record.parsers import PARSERS
 from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.run import Run
+from dynamo_nb.record.steps import finish_steps
 from dynamo_nb.record.types import CellRecord, Compile, ShapeGuard
 
 __all__ = ["Builder", "build_record"]
@@ -83,8 +84,10 @@ class Builder:
         for draft in self.drafts.values():
             finish_graphs(draft, self.places)
             finish_kernels(draft)
+            finish_steps(draft, self.places)
             _place_shape_guards(draft)
         compiles = [*self._finished(), *self._reused()]
+        self.calls.called(self.run.called)
         calls = self.calls.finish({(c.generation, c.compile_id): c for c in compiles}, self.frames)
         record = CellRecord(
             name=self.run.name,

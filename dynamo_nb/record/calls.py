@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dynamo_nb.record.draft import Draft
-from dynamo_nb.record.frames import FrameBook
+from dynamo_nb.record.frames import FrameBook, brief_reason
 from dynamo_nb.record.places import Places
+from dynamo_nb.record.run import Called
 from dynamo_nb.record.types import Call, Compile
 
 __all__ = ["CallBook"]
@@ -23,6 +25,8 @@ class _Row:
     hits: Counter[_EntryKey] = field(default_factory=Counter)
     misses: int = 0
     recompiles: int = 0
+    unasked: int = 0
+    reason: str = ""
 
 
 class CallBook:
@@ -31,12 +35,14 @@ class CallBook:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._rows: dict[tuple[int, str], _Row] = {}
+        self._asked: set[tuple[int, str, int]] = set()
 
     def compiled(self, draft: Draft) -> None:
         """Note that a compile started."""
         if draft.call_line is None:
             return
         row = self._row(draft.call_line, draft.resume_of or draft.name)
+        self._asked.add((draft.call_line, draft.file, draft.first_line))
         row.compiles.append((draft.generation, draft.compile_id))
         row.recompiles += not draft.compile_id.endswith("/0")
 
@@ -45,11 +51,31 @@ class CallBook:
         line = self._places.call_line(data["user_stack"], data["resume_of"])
         if line is None:
             return
+        self._asked.add((line, self._places.label(data["file"]), data["first_line"]))
         row = self._row(line, data["resume_of"] or data["name"])
         if data["hit"] and compile_id:
             row.hits[data["generation"], compile_id] += data["count"]
         elif not data["hit"]:
             row.misses += data["count"]
+
+    def refused(self, data: dict[str, Any]) -> None:
+        """Note that Dynamo was asked about a frame and did not compile it."""
+        line = self._places.call_line(data["user_stack"], data["resume_of"])
+        if line is not None:
+            self._asked.add((line, self._places.label(data["file"]), data["first_line"]))
+
+    def called(self, calls: Iterable[Called]) -> None:
+        """Find the calls that left no event, because Dynamo leaves their code alone already."""
+        lines = {line for line, _ in self._rows}
+        for call in calls:
+            asked = (call.line, self._places.label(call.file), call.first_line) in self._asked
+            row = self._rows.get((call.line, call.name))
+            if asked and row is not None and row.compiles:
+                row.unasked = call.count - len(row.compiles)
+            elif not asked and (call.given_up or call.line not in lines):
+                row = self._row(call.line, call.name)
+                row.unasked = call.count
+                row.reason = _left_alone(call.given_up)
 
     def entries_hit(self) -> list[_EntryKey]:
         """Return the entries that were hit, in order of first sight."""
@@ -58,13 +84,15 @@ class CallBook:
     def finish(self, compiles: Mapping[_EntryKey, Compile], frames: FrameBook) -> list[Call]:
         """Return the calls in the order of their lines."""
         for line in frames.eager_lines():
-            if not any(row_line == line for row_line, _ in self._rows):
+            if not any(row_line == line and name for row_line, name in self._rows):
                 self._row(line, "")
         first_rows: set[int] = set()
         calls = []
         for (line, name), row in sorted(self._rows.items(), key=lambda item: item[0][0]):
-            calls.append(self._call(line, name, row, compiles, frames, line not in first_rows))
-            first_rows.add(line)
+            call = self._call(line, name, row, compiles, frames, line not in first_rows)
+            if call.name or call.eager_modules:
+                calls.append(call)
+                first_rows.add(line)
         return calls
 
     def _call(
@@ -82,16 +110,41 @@ class CallBook:
         reused = [e for e in row.hits if e in compiles and compiles[e].cell is not None]
         own = [compiles[entry] for entry in row.compiles if entry in compiles]
         skipped = [c for c in own if c.status == "skipped"]
+        unasked = row.unasked if len(skipped) == len(own) and not row.hits else 0
         return Call(
             line=line,
             name=name,
             compiles=[key_of(entry) for entry in row.compiles],
             hits={key_of(entry): count for entry, count in row.hits.items()},
             hits_from={key_of(entry): compiles[entry].cell or 0 for entry in reused},
-            eager=max(0, row.misses - row.recompiles) + len(skipped),
-            reason=skipped[-1].reason if skipped else "",
-            eager_modules=frames.eager_modules(line) if is_first else [],
+            eager=max(0, row.misses - row.recompiles) + len(skipped) + unasked,
+            reason=skipped[-1].reason if skipped else row.reason,
+            eager_modules=frames.eager_modules(line, _modules(line, compiles)) if is_first else [],
         )
 
     def _row(self, line: int, name: str) -> _Row:
         return self._rows.setdefault((line, name), _Row())
+
+
+def _left_alone(given_up: str) -> str:
+    """Say why Dynamo was not asked about a call."""
+    if not given_up:
+        return "Dynamo was not asked about it"
+    return f"Dynamo leaves it alone since an earlier call: {brief_reason(given_up)}"
+
+
+_SELF = re.compile(r"[LG]\['\w+'\]\.?")
+
+
+def _modules(line: int, compiles: Mapping[_EntryKey, Compile]) -> set[str]:
+    """Return `path (Class)` of the modules in the graphs under a call, below their function's."""
+    stacks = (
+        node.module_stack
+        for compiled in compiles.values()
+        if compiled.call_line == line and compiled.cell is None
+        for graph in compiled.graphs
+        if graph.stage == "dynamo"
+        for node in graph.nodes
+    )
+    pairs = (pair for stack in stacks for pair in stack)
+    return {f"{_SELF.sub('', path, count=1)} ({kind})" for path, kind in pairs}

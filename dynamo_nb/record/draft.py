@@ -21,6 +21,7 @@ from dynamo_nb.record.types import (
     Specialization,
     StackFrame,
     StageTime,
+    Steps,
     Symbol,
 )
 
@@ -66,6 +67,8 @@ class Draft:
     metrics: dict[str, Any] = field(default_factory=dict)
     shape_guard_stacks: dict[str, list[StackFrame]] = field(default_factory=dict)
     specializations: list[Specialization] = field(default_factory=list)
+    steps: Steps | None = None
+    raw_steps: dict[str, Any] | None = None
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from dynamo_nb.record.places import Places
@@ -27,7 +28,7 @@ class FrameBook:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._counts: Counter[_Key] = Counter()
-        self._modules: dict[int | None, dict[str, None]] = {}
+        self._modules: dict[int | None, dict[str, bool]] = {}
 
     def add(self, data: dict[str, Any]) -> None:
         """Take in one `frame` event."""
@@ -42,12 +43,21 @@ class FrameBook:
             call_line,
         )
         self._counts[key] += 1
-        if data["module"]:
-            self._modules.setdefault(call_line, {})[data["module"]] = None
+        for number, module in enumerate(data["modules"]):
+            modules = self._modules.setdefault(call_line, {})
+            modules[module] = modules.get(module, False) or number == 0
 
-    def eager_modules(self, call_line: int | None) -> list[str]:
-        """Return the leaf modules that ran outside every graph under a call."""
-        return list(self._modules.get(call_line, ()))
+    def eager_modules(self, call_line: int | None, compiled: Collection[str]) -> list[str]:
+        """Return the leaf modules that ran outside every graph under a call.
+
+        Dynamo was asked about some; the others have the same code, and those among them that are
+        in a graph ran there. `compiled` are the modules of graphs, below that of their function.
+        """
+        return [
+            module
+            for module, asked in self._modules.get(call_line, {}).items()
+            if asked or not any(f".{module}".endswith(f".{path}") for path in compiled)
+        ]
 
     def eager_lines(self) -> list[int]:
         """Return the call lines under which modules ran outside every graph."""

@@ -63,6 +63,7 @@ def _frame(builder: Builder, event: Event) -> None:
     builder.frames.add(data)
     if data["outcome"] != "skipped":
         return
+    builder.calls.refused(data)
     code = (data["name"], builder.places.label(data["file"]), data["first_line"])
     failed = [d for d in builder.drafts.values() if d.code == code and d.status == "failed"]
     if failed:  # Dynamo suppressed the error: the frame runs eagerly
@@ -164,6 +165,10 @@ def _bytecode(builder: Builder, event: Event) -> None:
 
 def _graph(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_graphs.append(event.data)
+
+
+def _steps(builder: Builder, event: Event) -> None:
+    builder.draft(event).raw_steps = event.data
 
 
 def _kernel(builder: Builder, event: Event) -> None:
@@ -288,6 +293,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "recompile": _recompile,
     "bytecode": _bytecode,
     "graph": _graph,
+    "steps": _steps,
     "kernel": _kernel,
     "kernel_nodes": _kernel_nodes,
     "inductor_output_code": _output_code,

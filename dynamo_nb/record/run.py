@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dynamo_nb.record.types import CellError, Compile, CompiledObject, Note, Versions
 
-__all__ = ["Run", "SourceCell"]
+__all__ = ["Called", "Run", "SourceCell"]
 
 
 class SourceCell(Struct, frozen=True, kw_only=True):
@@ -19,12 +19,27 @@ class SourceCell(Struct, frozen=True, kw_only=True):
     number: int | None = None
 
 
+class Called(Struct, frozen=True, kw_only=True):
+    """How often one line of the cell called a function through `torch.compile`.
+
+    `file` is its code's `co_filename`. `given_up` is why Dynamo leaves that code alone, as far as
+    this process saw: then it is not even asked any more.
+    """
+
+    line: int
+    name: str
+    file: str
+    first_line: int
+    count: int
+    given_up: str = ""
+
+
 class Run(Struct, kw_only=True):
     """One run of one cell.
 
     `others` are the notebook's other cells, for frames that lie in them. `earlier` are compiles
     that earlier cells made, each with its `cell` number. `started` is the `time.perf_counter()` at
-    which the cell began.
+    which the cell began. `called` are the calls that the magic made through `torch.compile`.
     """
 
     cell: SourceCell
@@ -41,3 +56,4 @@ class Run(Struct, kw_only=True):
     error: CellError | None = None
     started: float = 0.0
     seconds: float = 0.0
+    called: list[Called] = []

@@ -17,17 +17,21 @@ __all__ = [
     "Attempt",
     "Bypass",
     "Bytecode",
+    "CacheEntry",
+    "CacheState",
     "Call",
     "CellError",
     "CellRecord",
     "Compile",
     "CompileError",
     "CompiledObject",
+    "EntryCheck",
     "Finding",
     "Frame",
     "Graph",
     "GraphBreak",
     "Guard",
+    "GuardCost",
     "GuardTree",
     "Instruction",
     "Kernel",
@@ -42,9 +46,14 @@ __all__ = [
     "Specialization",
     "StackFrame",
     "StageTime",
+    "Step",
+    "StepCode",
+    "StepFrame",
+    "Steps",
     "Symbol",
     "TensorValue",
     "Versions",
+    "Would",
 ]
 
 SCHEMA_VERSION = 1
@@ -183,6 +192,18 @@ class GuardTree(_Data, frozen=True):
     children: list[GuardTree] = []
 
 
+class GuardCost(_Data, frozen=True):
+    """What checking one source costs at each look-up, measured with warm CPU caches.
+
+    `managers` counts the guard managers in it: 1 when it is the source alone, more when the time is
+    that of all that is reached through it.
+    """
+
+    source: str
+    microseconds: float
+    managers: int = 1
+
+
 class ShapeGuard(_Data, frozen=True):
     """One condition on symbolic sizes, and the user line that asked for it."""
 
@@ -291,6 +312,54 @@ class Bytecode(_Data, frozen=True):
     after: list[Instruction] = []
 
 
+class StepCode(_Data, frozen=True):
+    """A code object whose instructions Dynamo interpreted, as Dynamo has them."""
+
+    name: str
+    file: str
+    first_line: int
+    instructions: list[Instruction] = []
+
+
+class StepFrame(_Data, frozen=True):
+    """One interpreted call: `code` indexes `Steps.codes`, `parent` is the step that called it."""
+
+    code: int
+    parent: int | None = None
+
+
+class Step(Struct, frozen=True, array_like=True):
+    """One interpreted instruction and the state ahead of it.
+
+    `frame` indexes `Steps.frames`, `instruction` that frame's code. `stack` and `locals` hold
+    indices of `Steps.values`; `locals` has only what changed since the frame's step before, -1 for
+    a deleted name. `nodes` and `guards` are what this instruction added: names of nodes of the
+    Dynamo graph, indices of `Compile.guards`. `raised` names the exception that ended it.
+    """
+
+    frame: int
+    instruction: int
+    stack: list[int] = []
+    locals: dict[str, int] = {}
+    nodes: list[str] = []
+    guards: list[int] = []
+    raised: str = ""
+
+
+class Steps(_Data, frozen=True):
+    """What Dynamo interpreted in the last attempt at a compile, in order.
+
+    `values` are the words for what variable trackers stand for. `is_cut` says that there were more
+    steps than are kept.
+    """
+
+    codes: list[StepCode] = []
+    frames: list[StepFrame] = []
+    values: list[str] = []
+    steps: list[Step] = []
+    is_cut: bool = False
+
+
 class StageTime(_Data, frozen=True):
     """How long one stage of a compile took, in seconds; `start` counts from the cell's start."""
 
@@ -357,6 +426,8 @@ class Compile(_Data, frozen=True):
     metrics: dict[str, Any] = {}
     alias: str = ""
     specializations: list[Specialization] = []
+    guard_costs: list[GuardCost] = []
+    steps: Steps | None = None
 
     @property
     def key(self) -> str:
@@ -398,6 +469,74 @@ class Call(_Data, frozen=True):
     eager: int = 0
     reason: str = ""
     eager_modules: list[str] = []
+
+
+class CacheEntry(_Data, frozen=True):
+    """One entry of a code object's cache, as the cell left it.
+
+    `entry` is the key of its compile, `cell` the number of the earlier cell that compiled it.
+    `hits` counts this cell's calls that it served, at the call lines `lines`. `invalidated` says
+    why torch will not use it again (an object that it was guarded on is gone).
+    """
+
+    entry: str
+    cell: int | None = None
+    hits: int = 0
+    lines: list[int] = []
+    invalidated: str = ""
+
+
+class CacheState(_Data, frozen=True):
+    """The cache of one code object after the cell: its entries in the order of the next look-up.
+
+    `resume_of` names the function that a resume function continues.
+    """
+
+    name: str
+    file: str = ""
+    first_line: int = 0
+    resume_of: str = ""
+    entries: list[CacheEntry] = []
+
+
+class EntryCheck(_Data, frozen=True):
+    """How one cache entry stands to the arguments of a call: it fits, or these guards fail."""
+
+    entry: str
+    cell: int | None = None
+    fits: bool = False
+    invalidated: str = ""
+    failed: list[RecompileReason] = []
+
+
+class Would(_Data, frozen=True):
+    """What a call would do, told without making it.
+
+    `outcome` is `hit`, `compile`, `eager`, `error` or `unknown`; `entry` is the entry that is hit,
+    `reason` says the rest in a sentence. `entries` are in the order of the look-up, which ends at
+    the first that fits; `notes` say what can't be known.
+    """
+
+    callee: str
+    outcome: str
+    entry: str = ""
+    reason: str = ""
+    entries: list[EntryCheck] = []
+    notes: list[str] = []
+
+    def __str__(self) -> str:
+        """Return the answer as text."""
+        from dynamo_nb.views.would import to_text
+
+        return to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the answer as a notebook shows it."""
+        from dynamo_nb.views.would import to_html
+
+        return to_html(self)
 
 
 class Bypass(_Data, frozen=True):
@@ -493,6 +632,7 @@ class CellRecord(_Data, frozen=True):
     error: CellError | None = None
     unparsed: dict[str, int] = {}
     metrics: dict[str, Any] = {}
+    cache: list[CacheState] = []
 
     def compile(self, compile_id: str) -> Compile:
         """Return the compile with that id, e.g. `0/1`.
@@ -508,6 +648,21 @@ class CellRecord(_Data, frozen=True):
         have = ", ".join(compile_.key for compile_ in self.compiles) or "none"
         msg = f"No compile {compile_id!r}; this cell has: {have}."
         raise KeyError(msg)
+
+    def guards(self, source: str | None = None, line: int | None = None) -> list[tuple[str, Guard]]:
+        """Return guards of all compiles, each with the key of its compile.
+
+        Parameters
+        ----------
+        source
+            Only guards on this and on what is reached through it, as torch writes it (`L['x']`) or
+            as the cell does (`x`, `self.layers`).
+        line
+            Only guards that this line of the cell caused.
+        """
+        from dynamo_nb.record.guards import guards
+
+        return guards(self, source, line)
 
     def summary(self) -> dict[str, Any]:
         """Return the record in short, as plain data: counts, causes and findings."""
