@@ -7,10 +7,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dynamo_nb.record.types import CellRecord
+    from collections.abc import Callable
+
+    from dynamo_nb.record.types import CellRecord, Would
     from dynamo_nb.runner.script import ScriptCapture
 
-__all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension", "would"]
 
 
 class _Callable(ModuleType):
@@ -66,6 +68,26 @@ def capture(name: str = "") -> ScriptCapture:
 
 
 _capture = capture  # the name itself may come to mean the part
+
+
+def would(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Would:
+    """Say what `f(*args, **kwargs)` would do: which cache entry it hits, or which guards fail.
+
+    Nothing is run or compiled. `f` is anything that was compiled: what `torch.compile` returned, or
+    a function, method or module that a `%%dynamo` cell called. The global state (grad mode,
+    autocast, ...) counts as it is now.
+
+    Raises
+    ------
+    ValueError
+        When `f` has no cache entry, because it was never compiled, or is no Python function.
+    TypeError
+        When `f` does not take these arguments.
+    """
+    from dynamo_nb.runner.would import would as answer
+    from dynamo_nb.session import current
+
+    return answer(current(), f, args, kwargs)
 
 
 def last(name: str = "") -> CellRecord | None:

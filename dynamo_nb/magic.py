@@ -196,4 +196,6 @@ class Extension:
     def _not_first(self, _: str) -> None:
         raise UsageError(NOT_FIRST)
 
+    #: IPython leaves the line as it is written: `%dynamo would f({"a": x})` is Python.
+    line_magic._ipython_magic_no_var_expand = True  # type: ignore[attr-defined]
     cell_magic.__doc__ = line_magic.__doc__ = help_text()

@@ -44,6 +44,7 @@ Afterwards
     %dynamo                 show the last report again
     %dynamo save FILE       write it: a page when FILE ends in .html, else the record as JSON
     %dynamo load FILE       show a record that was saved
+    %dynamo would f(x)      which entry this call would hit, or which guards fail; nothing is run
     %dynamo reset           forget all reports and everything that was compiled
 """
 

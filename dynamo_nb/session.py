@@ -45,6 +45,11 @@ class Session:
         """Return the last record, or the last of that name."""
         return next((r for r in reversed(self.records) if not name or r.name == name), None)
 
+    def compiled(self, generation: int, compile_id: str) -> Compile | None:
+        """Return the compile of an earlier cell by its id and its count of Dynamo's resets."""
+        known = (c for c in reversed(self.earlier) if c.generation == generation)
+        return next((c for c in known if c.compile_id == compile_id), None)
+
     def add(self, record: CellRecord) -> None:
         """Make the record of a run the last one, and its compiles known to later runs."""
         self.keep(record)

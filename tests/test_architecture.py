@@ -14,8 +14,9 @@ PACKAGE = ROOT / "dynamo_nb"
 MODULE_LINES = 400
 DATA_ONLY = {"dynamo_nb.record.types"}  # the whole record on one page: no logic to get lost in
 
-#: `record.to_dot()` is where a person looks for it: a method that calls up, when it is called.
-REACHES_UP = {"dynamo_nb.record.types": {"dynamo_nb.views.dot"}}
+#: `record.to_dot()` is where a person looks for it, and an answer shows itself: methods that call
+#: up, when they are called.
+REACHES_UP = {"dynamo_nb.record.types": {"dynamo_nb.views.dot", "dynamo_nb.views.would"}}
 
 #: The floors, lowest first. A part imports its own floor's modules and parts on lower floors;
 #: parts that share a floor do not know each other. `""` is the package's face, `__init__`.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynamo_nb.capture.identities import without_addresses
-from dynamo_nb.capture.memory import Entry, global_state, names, seen
+from dynamo_nb.capture.memory import Entry, Seen, global_state, names, seen
 
 __all__ = ["failing_guards"]
 
@@ -17,6 +17,29 @@ _SIZE = re.compile(r"([LG]\[.+?\])\.(size|stride)\(\)\[(\d+)\]")
 _CLOSURE = re.compile(r"^(.*)\.__closure__\[(\d+)\]\.cell_contents")
 _STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
 _DICT_LENGTH = re.compile(r"len\((.+)\) != \d+")
+#: What `TensorCheck::check_verbose` says (`torch/csrc/dynamo/guards.cpp`, 2.13) → what changed.
+_MISMATCHES = tuple(
+    (re.compile(rf"{told} mismatch{at}. expected (.+?), actual (.+?)$"), what)
+    for told, at, what in (
+        ("size", r" at index (\d+)", "{}.size()[{}]"),
+        ("stride", r" at index (\d+)", "{}.stride()[{}]"),
+        ("rank", "", "{}.dim()"),
+        ("dtype", "", "{}.dtype"),
+    )
+)
+#: `c10::ScalarType`'s own names → torch's.
+_DTYPES = {
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Float": "float32",
+    "Double": "float64",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": "int32",
+    "Long": "int64",
+    "Byte": "uint8",
+    "Bool": "bool",
+}
 _LENGTH_KINDS = ("LENGTH", "LEN")
 
 
@@ -120,6 +143,8 @@ class _Check:
         if current is _ABSENT:
             return self._name(source), was.text if was else "", "missing"
         now = seen(current)
+        if now.tensor is not None and was is None:
+            return _told_change(self._name(source) or source, text, now)
         if was is not None and was.tensor is not None and now.tensor is not None:
             return self._tensor_change(source, was.tensor, now.tensor)
         if any(word in kind for word in _LENGTH_KINDS) and now.length is not None:
@@ -192,6 +217,19 @@ class _Check:
 
 
 _ABSENT = object()
+
+
+def _told_change(name: str, text: str, now: Seen) -> tuple[str, str, str]:
+    """Return what changed of a tensor whose entry nobody saw: from torch's own message."""
+    for pattern, what in _MISMATCHES:
+        told = pattern.search(text)
+        if told:
+            *where, was, current = told.groups()
+            return what.format(name, *where), _DTYPES.get(was, was), _DTYPES.get(current, current)
+    if "requires_grad mismatch" in text and now.tensor is not None:
+        current = now.tensor["requires_grad"]
+        return f"{name}.requires_grad", str(not current), str(current)
+    return name, "", now.text
 
 
 def _code(text: str) -> str:

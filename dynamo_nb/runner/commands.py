@@ -25,12 +25,18 @@ class Commands:
             "load": ("FILE", self._load),
             "reset": ("", self._reset),
         }
+        #: Commands followed by Python, which is taken as it is written.
+        self._python: dict[str, Callable[[str], None]] = {"would": self._would}
 
     def __call__(self, line: str) -> None:
         """Carry out one `%dynamo` line."""
-        verb, *rest = words(line) or [""]
+        first, _, expression = line.strip().partition(" ")
+        if first in self._python:
+            self._python[first](expression)
+            return
+        verb, *rest = words(self._reporter.expanded(line)) or [""]
         if verb not in self._table:
-            there_are = ", ".join(filter(None, self._table))
+            there_are = ", ".join([*filter(None, self._table), *self._python])
             raise UsageError(f"%dynamo: no command {verb!r}. There are: {there_are}.")
         operand, act = self._table[verb]
         if len(rest) != bool(operand):
@@ -57,6 +63,16 @@ class Commands:
             raise UsageError(f"%dynamo load: {exc}") from exc
         self._session.keep(record)
         self._reporter.show(record)
+
+    def _would(self, expression: str) -> None:
+        from dynamo_nb.runner.would import call_in, would
+
+        f, args, kwargs = call_in(expression, self._reporter.namespace, "would")
+        try:
+            answer = would(self._session, f, args, kwargs)
+        except (TypeError, ValueError) as exc:
+            raise UsageError(f"%dynamo would: {exc}") from exc
+        self._reporter.display(str(answer), answer._repr_html_())
 
     def _reset(self) -> None:
         if "torch" in sys.modules:

@@ -62,6 +62,21 @@ class Reporter:
         if options.save:
             self._save(record, options.save)
 
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The notebook's variables."""
+        namespace: dict[str, Any] = self._shell.user_ns
+        return namespace
+
+    def expanded(self, line: str) -> str:
+        """Return a magic's line with the notebook's variables in place of `{name}` and `$name`."""
+        expanded: str = self._shell.var_expand(line)
+        return expanded
+
+    def display(self, text: str, html: str) -> None:
+        """Display an answer that is no report."""
+        self._publish({"text/plain": text, "text/html": html})
+
     def show(self, record: CellRecord, view: str = "auto") -> None:
         """Display a record in the current cell's output."""
         try:

@@ -1,0 +1,68 @@
+"""`%dynamo would f(x)` and `dynamo_nb.would(f, x)`: what a call would do, told without it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamo_nb.options import UsageError
+from dynamo_nb.record.guards import reader
+from dynamo_nb.record.naming import readable
+from dynamo_nb.record.types import Compile, EntryCheck, RecompileReason, Would
+from dynamo_nb.session import Session
+
+__all__ = ["call_in", "would"]
+
+
+def would(
+    session: Session, f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Would:
+    """Return what `f(*args, **kwargs)` would do; see `dynamo_nb.would`."""
+    from dynamo_nb.capture.would import would as look_up
+
+    answer = look_up(f, args, kwargs)
+    return Would(**{**answer, "entries": [_check(session, check) for check in answer["entries"]]})
+
+
+def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
+    compiled = session.compiled(check["generation"], check["entry"])
+    return EntryCheck(
+        entry=check["entry"],
+        cell=compiled.cell if compiled is not None else None,
+        fits=check["fits"],
+        invalidated=check["invalidated"],
+        failed=[_reason(compiled, check["entry"], failed) for failed in check["failed"]],
+    )
+
+
+def _reason(compiled: Compile | None, entry: str, failed: dict[str, Any]) -> RecompileReason:
+    name = readable(failed["name"] or failed["source"])
+    frame = reader(compiled, failed["source"])
+    return RecompileReason(**{**failed, "entry": entry, "name": name, "frame": frame})
+
+
+def call_in(text: str, namespace: dict[str, Any], command: str) -> tuple[Any, Any, Any]:
+    """Evaluate the callee and arguments of a call, without calling: `(f, args, kwargs)`.
+
+    What evaluating them raises is the user's own; text that is no call is a `UsageError`.
+    """
+    usage = f"Write a call, which is not made: %dynamo {command} f(x)"
+    if not text.strip():
+        raise UsageError(f"%dynamo {command}: a call is expected. {usage}")
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as exc:
+        raise UsageError(f"%dynamo {command}: {exc.msg} in {text.strip()!r}. {usage}") from exc
+    if not isinstance(call, ast.Call):
+        raise UsageError(f"%dynamo {command}: {text.strip()!r} is no call. {usage}")
+    taken = ast.parse("(lambda *args, **kwargs: (args, kwargs))()", mode="eval")
+    assert isinstance(taken.body, ast.Call)
+    callee = _evaluated(ast.Expression(call.func), namespace)
+    taken.body.args, taken.body.keywords = call.args, call.keywords
+    args, kwargs = _evaluated(taken, namespace)
+    return callee, args, kwargs
+
+
+def _evaluated(expression: ast.Expression, namespace: dict[str, Any]) -> Any:
+    return eval(compile(expression, "<%dynamo>", "eval"), namespace)
