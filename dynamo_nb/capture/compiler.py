@@ -6,13 +6,15 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import torch
 import torch._dynamo
 import torch._inductor
 
+from dynamo_nb.capture.memory import MEMORY
+from dynamo_nb.capture.stacks import code_name
 from dynamo_nb.record.types import Versions
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "compile_problem",
     "compiled",
     "config_names",
+    "described",
     "device_problem",
     "is_compiled",
     "is_disabled",
@@ -55,6 +58,16 @@ def versions() -> Versions:
         python=".".join(map(str, sys.version_info[:3])),
         triton=installed("triton"),
     )
+
+
+def described(code: CodeType) -> dict[str, Any]:
+    """Return a code object as plain data: `name`, `file`, `first_line`, why it is `given_up`."""
+    return {
+        "name": code_name(code),
+        "file": code.co_filename,
+        "first_line": code.co_firstlineno,
+        "given_up": MEMORY.left_alone(code),
+    }
 
 
 def compiled(target: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from dynamo_nb.capture.guards import guard_tree
+from dynamo_nb.capture.leaves import eager_leaves
 from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
@@ -38,6 +39,7 @@ def install_frames(hooked: Hooked) -> None:
         code = frame.f_code
         compiled = outcome.guarded_code is not None
         reason = suppressed.pop(code, "") or outcome.skip_reason or ""
+        MEMORY.leave_alone(code, "" if compiled else reason)
         recorder.emit(
             "frame",
             {
@@ -49,37 +51,13 @@ def install_frames(hooked: Hooked) -> None:
                 "reason": "" if compiled else reason,
                 "compile_id": str(outcome.guarded_code.compile_id) if compiled else "",
                 "user_stack": user_stack(sys._getframe()),
-                "module": "" if compiled else _module_of(frame),
+                "modules": [] if compiled else eager_leaves(frame),
             },
             attempt=0,
         )
 
     hooked.around(convert_frame, "format_error_msg", before=on_suppressed)
     hooked.around(convert_frame.CatchErrorsWrapper, "_handle_skip", after=on_outcome)
-
-
-def _module_of(frame: Any) -> str:
-    """Return `path (Class)` when the frame is a leaf module's `forward`, else an empty text.
-
-    The path is the one below the outermost module on the stack.
-    """
-    import torch
-
-    module = frame.f_locals.get("self")
-    if frame.f_code.co_name != "forward" or not isinstance(module, torch.nn.Module):
-        return ""
-    if next(module.children(), None) is not None:
-        return ""
-    root = module
-    above: FrameType | None = sys._getframe()
-    while above is not None:
-        owner = above.f_locals.get("self") if above.f_code.co_name == "_call_impl" else None
-        if isinstance(owner, torch.nn.Module):
-            root = owner
-        above = above.f_back
-    root = getattr(root, "_orig_mod", root)
-    path = next((name for name, child in root.named_modules() if child is module), "")
-    return f"{path} ({type(module).__name__})" if path else type(module).__name__
 
 
 def install_calls(hooked: Hooked) -> None:

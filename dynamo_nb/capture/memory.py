@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import torch
 from torch._C._dynamo.guards import GlobalStateGuard
@@ -44,6 +45,8 @@ class Memory:
         self.generation = 0
         self._ids: set[str] = set()
         self._entries: WeakKeyDictionary[Any, Entry] = WeakKeyDictionary()
+        #: By id, because two cells with the same text have equal code objects.
+        self._left_alone: dict[int, tuple[ReferenceType[CodeType], str]] = {}
 
     def begin(self, compile_id: str) -> int:
         """Return the generation of a compile that starts now: an id seen before means a reset."""
@@ -60,6 +63,23 @@ class Memory:
     def entry(self, manager: Any) -> Entry | None:
         """Return what is known of the entry behind a guard manager, None when it was not seen."""
         return self._entries.get(manager)
+
+    def leave_alone(self, code: CodeType, reason: str) -> None:
+        """Remember why Dynamo does not compile a code object; empty when it has compiled it."""
+        if not reason:
+            self._left_alone.pop(id(code), None)
+            return
+        key = id(code)
+
+        def forget(_: object) -> None:
+            self._left_alone.pop(key, None)
+
+        self._left_alone[key] = ref(code, forget), reason
+
+    def left_alone(self, code: CodeType) -> str:
+        """Return why Dynamo leaves a code object alone, empty when nothing is known."""
+        known, reason = self._left_alone.get(id(code), (None, ""))
+        return reason if known is not None and known() is code else ""
 
 
 #: One per process, as Dynamo's cache is.

@@ -14,6 +14,7 @@ from dynamo_nb.findings.wording import (
     is_cell,
     is_standard_library,
     place,
+    stable,
 )
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.types import (
@@ -46,6 +47,21 @@ _HARMLESS = (
     "already started executing",
 )
 
+#: How `Call.reason` begins when Dynamo was not asked, because it had given the function up.
+_LEFT_ALONE = "since an earlier call"
+
+#: What a call without an entry that fits and without a compile says, and what to do then.
+_LIMIT = (
+    "the call fits none of its entries, and Dynamo makes no more (it had reached the recompile "
+    "limit before)",
+    "Remove the cause of its recompiles and call torch._dynamo.reset(), or run the cell with "
+    "--fresh, to see them.",
+)
+_LOOK_AGAIN = (
+    "Dynamo looks at a function once. Mend what it names, then call torch._dynamo.reset(), or run "
+    "the cell with --fresh, to have it look again."
+)
+
 #: Code that nobody called by name.
 _ANONYMOUS = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
 
@@ -60,7 +76,7 @@ def not_compiled(record: CellRecord) -> Iterator[Finding]:
         if _code(frame) not in tried and _was_refused(frame):
             tried.add(_code(frame))
             yield _frame_finding(record, frame)
-    yield from (_call_finding(call) for call in record.calls if call.eager and not call.compiles)
+    yield from (_call_finding(call) for call in record.calls if _is_eager_call(record, call))
     yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
 
 
@@ -115,8 +131,12 @@ def _was_refused(frame: Frame) -> bool:
         frame.outcome == "skipped"
         and is_cell(frame.file)
         and frame.name.rpartition(".")[2] not in _ANONYMOUS
-        and not any(mark in frame.reason for mark in _HARMLESS)
+        and not _is_harmless(frame.reason)
     )
+
+
+def _is_harmless(reason: str) -> bool:
+    return any(mark in reason for mark in _HARMLESS)
 
 
 def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
@@ -178,18 +198,23 @@ def _frame_finding(record: CellRecord, frame: Frame) -> Finding:
     )
 
 
+def _is_eager_call(record: CellRecord, call: Call) -> bool:
+    """Tell whether a call ran eagerly for what happened in an earlier cell."""
+    if not call.eager or call.compiles:
+        return False
+    if not call.reason:
+        return True
+    told = any(call.name == item.name for item in (*own_compiles(record), *record.frames))
+    return _LEFT_ALONE in call.reason and not told and not _is_harmless(call.reason)
+
+
 def _call_finding(call: Call) -> Finding:
+    why, advice = _LIMIT if not call.reason else (stable(call.reason), _LOOK_AGAIN)
     return Finding(
         code="not-compiled",
         severity="warning",
-        message=(
-            f"`{function(call.name)}` ran eagerly: the call fits none of its entries, and Dynamo "
-            "makes no more (it had reached the recompile limit before)."
-        ),
-        advice=(
-            "Remove the cause of its recompiles and call torch._dynamo.reset(), or run the cell "
-            "with --fresh, to see them."
-        ),
+        message=f"`{function(call.name)}` ran eagerly: {why}.",
+        advice=advice,
         line=call.line,
         lines=[call.line],
         count=call.eager,

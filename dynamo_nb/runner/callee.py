@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["is_compilable", "is_users_code", "through"]
+__all__ = ["code_of", "is_compilable", "is_users_code", "through"]
 
 #: Function kinds whose call only makes an object that runs later, outside the compiled call.
 LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -78,6 +78,16 @@ def _target(callee: Any) -> Any:
         return callee if _function(callee.__func__) else None
     call = inspect.getattr_static(type(callee), "__call__", None)
     return types.MethodType(call, callee) if _function(call) else None
+
+
+def code_of(target: Any) -> types.CodeType | None:
+    """Return the code that runs when `target` is called compiled, None for a library's module."""
+    function: Any = target
+    if isinstance(target, types.MethodType):
+        function = target.__func__
+    elif not isinstance(target, types.FunctionType):
+        function = getattr(type(target), "forward", None)
+    return getattr(function, "__code__", None) if is_users_code(function) else None
 
 
 def is_compilable(callee: Any) -> bool:

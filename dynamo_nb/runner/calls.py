@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 import sys
 import threading
+from collections import Counter
+from types import CodeType
 from typing import Any
 
+from dynamo_nb.record.run import Called
 from dynamo_nb.runner import callee as callees
 
 __all__ = ["Calls", "rewrite", "through"]
@@ -42,6 +45,7 @@ class Calls:
         self._arguments = arguments
         self._kept: dict[tuple[int, int], _Kept] = {}
         self._lock = threading.Lock()
+        self._counts: Counter[tuple[int, CodeType]] = Counter()
 
     def __enter__(self) -> Calls:
         Calls.current = self
@@ -51,9 +55,25 @@ class Calls:
         Calls.current = None
         self._kept.clear()
 
-    def through(self, callee: Any) -> Any:
+    def through(self, callee: Any, line: int) -> Any:
         """Return `callee` compiled, the same object each time, or as it is."""
-        return callees.through(callee, self._compile)
+
+        def compiled(target: Any) -> Any:
+            code = callees.code_of(target)
+            if code is not None:
+                self._counts[line, code] += 1
+            return self._compile(target)
+
+        return callees.through(callee, compiled)
+
+    def called(self) -> list[Called]:
+        """Return how often each line called what was compiled for it."""
+        from dynamo_nb.capture import compiler
+
+        return [
+            Called(line=line, count=count, **compiler.described(code))
+            for (line, code), count in self._counts.items()
+        ]
 
     def _compile(self, target: Any) -> Any:
         from dynamo_nb.capture import compiler
@@ -86,7 +106,7 @@ def through(callee: Any, number: int) -> Any:
     if calls is None or calls.number != number:
         return callee
     try:
-        return calls.through(callee)
+        return calls.through(callee, sys._getframe(1).f_lineno)
     except Exception:
         return callee
 
@@ -109,7 +129,7 @@ class _Rewrite(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, CALLEES):
             _place_as_method(node)
-            node.func = _through(node.func, self._number)
+            node.func = _through(node.func, self._number, node.lineno)
         return node
 
 
@@ -122,8 +142,11 @@ def _place_as_method(call: ast.Call) -> None:
     call.col_offset = max(0, (attribute.end_col_offset or 0) - len(attribute.attr))
 
 
-def _through(callee: ast.expr, number: int) -> ast.expr:
-    """Return `__import__('dynamo_nb.runner.calls', …).through(callee, number)`, placed there."""
+def _through(callee: ast.expr, number: int, line: int) -> ast.expr:
+    """Return `__import__('dynamo_nb.runner.calls', …).through(callee, number)`, placed there.
+
+    `line` is where Python says that the call is made.
+    """
     template = f"__import__({__name__!r}, None, None, ('through',)).through(None, {number})"
     call = ast.parse(template, mode="eval").body
     assert isinstance(call, ast.Call)
@@ -131,6 +154,8 @@ def _through(callee: ast.expr, number: int) -> ast.expr:
         if isinstance(node, ast.expr):
             ast.copy_location(node, callee)
     call.args[0] = callee
+    if line != call.lineno:
+        call.lineno, call.col_offset = line, 0
     return call
 
 

@@ -102,6 +102,7 @@ class Execution:
         if self._capture is not None:
             self.run.notes.extend(self._capture.notes)
         self.run.error = error_of(error, self.run.cell.file)
+        self._find_calls()
         self._find_compiled_objects()
 
     def _choose(self, tree: ast.Module) -> None:
@@ -159,6 +160,12 @@ class Execution:
             self.run.compiled_objects = compiled_objects(namespace, source, self.events)
         except Exception as exc:
             self._note("compiled objects", "variables that hold compiled objects", exc)
+
+    def _find_calls(self) -> None:
+        try:
+            self.run.called = self._calls.called() if self._calls is not None else []
+        except Exception as exc:
+            self._note("calls", "calls of functions that Dynamo left alone before", exc)
 
     def _note(self, hook: str, panel: str, exc: BaseException) -> None:
         message = "".join(traceback.format_exception_only(exc)).strip()
