@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dynamo_nb.record.difference import RecordDiff
     from dynamo_nb.record.types import CellRecord, Would
     from dynamo_nb.runner.script import ScriptCapture
 
-__all__ = ["capture", "last", "load", "load_ipython_extension", "unload_ipython_extension", "would"]
+__all__ = [
+    "capture",
+    "diff",
+    "last",
+    "load",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+    "would",
+]
 
 
 class _Callable(ModuleType):
@@ -88,6 +97,22 @@ def would(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Would:
     from dynamo_nb.session import current
 
     return answer(current(), f, args, kwargs)
+
+
+def diff(a: CellRecord | str | None = None, b: CellRecord | str | None = None) -> RecordDiff:
+    """Return what is different in the report `b`, compared to `a`: two records, or their names.
+
+    Without `b` it is the last report; without both, the last is compared to the one before.
+
+    Raises
+    ------
+    ValueError
+        When there are not two reports, or none of that name; the message lists those known.
+    """
+    from dynamo_nb.runner.diffing import difference
+    from dynamo_nb.session import current
+
+    return difference(current(), a, b)
 
 
 def last(name: str = "") -> CellRecord | None:

@@ -16,7 +16,10 @@ DATA_ONLY = {"dynamo_nb.record.types"}  # the whole record on one page: no logic
 
 #: `record.to_dot()` is where a person looks for it, and an answer shows itself: methods that call
 #: up, when they are called.
-REACHES_UP = {"dynamo_nb.record.types": {"dynamo_nb.views.dot", "dynamo_nb.views.would"}}
+REACHES_UP = {
+    "dynamo_nb.record.types": {"dynamo_nb.views.dot", "dynamo_nb.views.would"},
+    "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},
+}
 
 #: The floors, lowest first. A part imports its own floor's modules and parts on lower floors;
 #: parts that share a floor do not know each other. `""` is the package's face, `__init__`.

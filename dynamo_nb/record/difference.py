@@ -187,3 +187,16 @@ class RecordDiff(_Data, frozen=True):
         import msgspec
 
         return msgspec.json.encode(self)
+
+    def __str__(self) -> str:
+        from dynamo_nb.views.diff import diff_text
+
+        return diff_text(self)
+
+    def _repr_html_(self) -> str:
+        from dynamo_nb.views.diff import diff_html
+
+        return diff_html(self)
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(str(self))

@@ -27,6 +27,8 @@ class Commands:
         }
         #: Commands followed by Python, which is taken as it is written.
         self._python: dict[str, Callable[[str], None]] = {"would": self._would}
+        #: Commands that have options of their own.
+        self._parsing: dict[str, Callable[[list[str]], None]] = {"diff": self._diff}
 
     def __call__(self, line: str) -> None:
         """Carry out one `%dynamo` line."""
@@ -35,8 +37,11 @@ class Commands:
             self._python[first](expression)
             return
         verb, *rest = words(self._reporter.expanded(line)) or [""]
+        if verb in self._parsing:
+            self._parsing[verb](rest)
+            return
         if verb not in self._table:
-            there_are = ", ".join([*filter(None, self._table), *self._python])
+            there_are = ", ".join([*filter(None, self._table), *self._python, *self._parsing])
             raise UsageError(f"%dynamo: no command {verb!r}. There are: {there_are}.")
         operand, act = self._table[verb]
         if len(rest) != bool(operand):
@@ -73,6 +78,11 @@ class Commands:
         except (TypeError, ValueError) as exc:
             raise UsageError(f"%dynamo would: {exc}") from exc
         self._reporter.display(str(answer), answer._repr_html_())
+
+    def _diff(self, rest: list[str]) -> None:
+        from dynamo_nb.runner import diffing
+
+        diffing.show(self._session, self._reporter, rest)
 
     def _reset(self) -> None:
         if "torch" in sys.modules:
