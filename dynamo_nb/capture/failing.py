@@ -148,7 +148,8 @@ class _Check:
         if was is not None and was.tensor is not None and now.tensor is not None:
             return self._tensor_change(source, was.tensor, now.tensor)
         if any(word in kind for word in _LENGTH_KINDS) and now.length is not None:
-            then = str(was.length) if was is not None and was.length is not None else ""
+            told = _code(text).rpartition(" == ")[2] if was is None else ""
+            then = str(was.length) if was is not None and was.length is not None else told
             return f"len({self._name(source) or source})", then, str(now.length)
         if was is not None and was.type != now.type:
             return f"type({self._name(source) or source})", was.type, now.type

@@ -12,7 +12,7 @@ from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, s
 from dynamo_nb.capture.plain import places_of_stack
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles"]
+__all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles", "invalidation"]
 
 
 def install_guards(hooked: Hooked) -> None:
@@ -173,8 +173,18 @@ def entry_failures(entry: Any, f_locals: dict[str, Any]) -> dict[str, Any]:
         "invalidated": "",
         "failed": [],
     }
-    if getattr(manager, "root", None) is None or getattr(manager, "global_scope", None) is None:
-        data["invalidated"] = str(getattr(manager, "invalidation_reason", "")) or "invalidated"
-    else:
+    data["invalidated"] = invalidation(manager)
+    if not data["invalidated"]:
         data["failed"] = failing_guards(manager, f_locals, known)
     return data
+
+
+def invalidation(manager: Any) -> str:
+    """Return why torch has given up an entry, empty for one that is in use.
+
+    Its guard manager is then an empty one, a `DeletedGuardManagerWrapper` (2.13).
+    """
+    if getattr(manager, "root", None) is None or getattr(manager, "global_scope", None) is None:
+        reason = str(getattr(manager, "invalidation_reason", "")) or "invalidated"
+        return without_addresses(reason)
+    return ""

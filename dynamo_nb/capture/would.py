@@ -12,7 +12,7 @@ import torch
 from torch._dynamo import cache_size, external_utils
 from torch._dynamo.eval_frame import OptimizedModule, innermost_backend, innermost_fn
 
-from dynamo_nb.capture.guards import entry_failures
+from dynamo_nb.capture.guards import entry_failures, invalidation
 from dynamo_nb.capture.memory import MEMORY
 from dynamo_nb.capture.stacks import code_name
 
@@ -208,16 +208,15 @@ def entries_of(frame: Frame) -> list[Any]:
     entries = list(_get_cache_entries_for_region(code, frame.region))
     if frame.region != -1:
         entries += _get_cache_entries_for_region(code, -1)
-    if not entries:
-        return []
+    alive = [entry for entry in entries if entry.backend is not None]  # torch clears an invalid one
+    if not alive:
+        return entries
     backend = frame.backend
     if backend is _UNKNOWN:
-        backend = max(entries, key=lambda entry: _number(entry)).backend
-    return [entry for entry in entries if entry.backend is backend or entry.backend == backend]
-
-
-def _number(entry: Any) -> int:
-    return entry.compile_id.frame_compile_id or 0
+        backend = max(alive, key=lambda entry: entry.compile_id.frame_compile_id or 0).backend
+    meant = (None, backend)
+    found = [entry for entry in entries if entry.backend in meant]
+    return found if any(entry.backend is not None for entry in found) else []
 
 
 def _no_entries(frame: Frame) -> str:
@@ -248,8 +247,8 @@ def _checks(frame: Frame, entries: list[Any]) -> list[dict[str, Any]]:
             "failed": [],
         }
         checks.append(check)
-        root = getattr(entry.guard_manager, "root", None)
-        if root is not None and root.check(frame.f_locals):
+        is_alive = not invalidation(entry.guard_manager)
+        if is_alive and entry.guard_manager.root.check(frame.f_locals):
             check["fits"] = True
             break
         found = entry_failures(entry, frame.f_locals)

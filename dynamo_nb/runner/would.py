@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from dynamo_nb.options import UsageError
 from dynamo_nb.record.guards import reader
 from dynamo_nb.record.naming import readable
-from dynamo_nb.record.types import Compile, EntryCheck, RecompileReason, Would
+from dynamo_nb.record.types import CELL, Compile, EntryCheck, RecompileReason, Would
 from dynamo_nb.session import Session
 
 __all__ = ["call_in", "would"]
@@ -39,6 +41,8 @@ def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
 def _reason(compiled: Compile | None, entry: str, failed: dict[str, Any]) -> RecompileReason:
     name = readable(failed["name"] or failed["source"])
     frame = reader(compiled, failed["source"])
+    if frame is not None and frame.file == CELL:  # of the cell that compiled it, not of this one
+        frame = replace(frame, file=f"<cell {compiled.cell}>" if compiled else CELL)
     return RecompileReason(**{**failed, "entry": entry, "name": name, "frame": frame})
 
 
