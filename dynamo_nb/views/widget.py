@@ -56,7 +56,7 @@ class DynamoWidget(anywidget.AnyWidget):
         self.on_msg(_answer)
 
     def __repr__(self) -> str:
-        return f"DynamoWidget({self.meta['headline']})"
+        return "The explorer of this report opens where the cell is run."
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         found = super()._repr_mimebundle_(**kwargs)

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Ref, Selection } from "../selection";
 import { Line } from "./Line";
 import type { Language } from "./tokens";
-import { VirtualList } from "./VirtualList";
+import { longest, VirtualList } from "./VirtualList";
 
 export function CodeView(props: {
   label: string;
@@ -22,6 +22,7 @@ export function CodeView(props: {
       label={label}
       className="dnx-code"
       count={lines.length}
+      columns={longest(lines)}
       selection={selection}
       {...(start === undefined ? {} : { start: start - 1 })}
       refOf={(index) => refOf(index + 1)}

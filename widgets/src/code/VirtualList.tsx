@@ -19,6 +19,8 @@ export interface VirtualListProps {
   refOf(index: number): Ref | null;
   row(index: number): ComponentChildren;
   className?: string;
+  /** Characters of the longest row, for rows of code. */
+  columns?: number;
   /** The row to bring into view at first. */
   start?: number;
   /** Follow the held selection to its first lit row. */
@@ -124,12 +126,26 @@ export function VirtualList(props: VirtualListProps): VNode {
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
       onKeyDown={onKeyDown}
     >
-      <div role="presentation" class="dnx-list-all" style={{ height: `${count * rowHeight}px` }}>
+      <div
+        role="presentation"
+        class="dnx-list-all"
+        style={{ height: `${count * rowHeight}px`, width: widthOf(props.columns) }}
+      >
         {rows}
       </div>
     </div>
   );
 }
+
+const GUTTER = 20; // characters beside the code, at most
+
+/** As wide as the longest row, so that all rows scroll as one. */
+const widthOf = (columns: number | undefined): string =>
+  columns === undefined ? "100%" : `max(100%, ${columns + GUTTER}ch)`;
+
+/** The length of the longest line. */
+export const longest = (lines: readonly string[]): number =>
+  lines.reduce((most, line) => Math.max(most, line.length), 0);
 
 /** The row of the held ref itself, else the first that is lit. */
 function firstLit(

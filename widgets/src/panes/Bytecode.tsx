@@ -1,6 +1,6 @@
 /** A frame's bytecode, and what Dynamo put in its place. */
 import type { VNode } from "preact";
-import { VirtualList } from "../code/VirtualList";
+import { longest, VirtualList } from "../code/VirtualList";
 import { compileKey, placeText, type Compile, type Instruction } from "../record";
 import type { Ref } from "../selection";
 import { Copy, Empty, Loaded } from "../ui";
@@ -52,6 +52,7 @@ function Column(props: {
         label={`bytecode ${TITLES[side]}`}
         className="dnx-code dnx-bytecode"
         count={rows.length}
+        columns={30 + longest(rows.map((one) => one.argument))}
         selection={props.view.selection}
         refOf={ref}
         row={(index) => rows[index] && <Cells row={rows[index]} previous={rows[index - 1]} />}

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useComputed } from "@preact/signals";
 import { Line, type Span } from "../code/Line";
 import { stringLines } from "../code/tokens";
-import { VirtualList } from "../code/VirtualList";
+import { longest, VirtualList } from "../code/VirtualList";
 import { frameOf } from "../describe";
 import { hueOf, LEGEND, type LineFacts } from "../facts";
 import { CELL, fileText, lineRef, type StackFrame } from "../record";
@@ -61,6 +61,7 @@ function Text({ view, file, text }: { view: View; file: string; text: string }):
         label={file === CELL ? "cell source" : file}
         className="dnx-code"
         count={lines.length}
+        columns={longest(lines)}
         selection={view.selection}
         refOf={(index) => lineRef(file, index + 1)}
         row={(index) => (
