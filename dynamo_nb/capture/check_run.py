@@ -1,0 +1,231 @@
+"""Each recorded call is repeated on copies, eagerly and compiled, and the two are compared."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+
+from dynamo_nb.capture.check_calls import CheckedCalls, RecordedCall
+from dynamo_nb.capture.check_compare import differences
+from dynamo_nb.capture.check_copies import CannotCopyError, Copier
+from dynamo_nb.capture.check_effects import EffectError, no_effects
+from dynamo_nb.capture.check_leaves import Leaf, leaves_of
+from dynamo_nb.capture.check_reach import ABSENT, Place, swapped
+from dynamo_nb.capture.check_stages import Stage, forget, last_stage, stages_before, unseen_by_dynamo
+from dynamo_nb.capture.check_state import random_state, randomness
+from dynamo_nb.events import Event
+
+__all__ = ["check"]
+
+_SEED = 0
+
+
+class Outcome(NamedTuple):
+    """What one repetition gave: its leaves or its error, and what it did on the way."""
+
+    leaves: dict[str, Leaf]
+    error: str = ""
+    is_random: bool = False
+    effects: tuple[str, ...] = ()
+
+
+def check(recorded: CheckedCalls) -> list[Event]:
+    """Return an event `check` for each recorded call, in the shape of the record's `Check`."""
+    checker = _Checker(recorded.trains)
+    events = []
+    with unseen_by_dynamo(), randomness(), _quietly():
+        for call in recorded.calls:
+            data = {
+                "name": call.name,
+                "user_stack": call.stack,
+                "gradients": recorded.trains,
+                **checker.verdict(call),
+            }
+            events.append(Event(name="check", data=data))
+        checker.forget()
+    return events
+
+
+class _Checker:
+    """Checks the calls of one cell. Contexts, and so cache regions, are shared by its calls."""
+
+    def __init__(self, trains: bool) -> None:
+        self._trains = trains
+        self._stages: dict[tuple[int, bool], Stage] = {}
+        self._before: dict[int, list[Stage]] = {}
+        self._interrupted = False
+
+    def verdict(self, call: RecordedCall) -> dict[str, Any]:
+        """Return whether compiled and eager agree, or why the call was not repeated."""
+        if self._interrupted:
+            return _not_repeated("the check was interrupted")
+        if call.taken is None:
+            return _not_repeated(call.problem)
+        try:
+            return self._compared(call)
+        except KeyboardInterrupt:
+            self._interrupted = True
+            return _not_repeated("the check was interrupted")
+        except CannotCopyError as error:
+            return _not_repeated(str(error))
+        except Exception as error:
+            why = "".join(traceback.format_exception_only(error)).strip()
+            return _not_repeated(f"the check itself failed: {why}")
+
+    def forget(self) -> None:
+        """Leave no cache entries behind."""
+        forget([*self._stages.values(), *(stage for some in self._before.values() for stage in some)])
+
+    def _compared(self, call: RecordedCall) -> dict[str, Any]:
+        eager = self._run(call, None)
+        if eager.effects:
+            return _not_repeated(f"the call {' and '.join(dict.fromkeys(eager.effects))}")
+        last = self._last(call, eager.is_random)
+        compiled = self._run(call, last)
+        reference = functools.cache(lambda: self._in_float64(call))
+        found = _found(eager, compiled, reference)
+        if not found and eager.error:
+            return _not_repeated(f"repeated eagerly, it raised {eager.error}")
+        verdict = {"status": "same", "stage": last.name, "random": eager.is_random}
+        if not found:
+            return verdict
+        if _found(eager, self._run(call, None), reference):
+            return _not_repeated("two eager runs of it on the same inputs give different results")
+        return {
+            **verdict,
+            "status": "differs",
+            "stage": self._first_different(call, eager, reference) or last.name,
+            "last_stage": last.name,
+            "differences": found,
+        }
+
+    def _last(self, call: RecordedCall, is_random: bool) -> Stage:
+        key = id(call.context), is_random
+        if key not in self._stages:
+            self._stages[key] = last_stage(call.context, is_random=is_random)
+        return self._stages[key]
+
+    def _first_different(
+        self, call: RecordedCall, eager: Outcome, reference: Callable[[], Any]
+    ) -> str:
+        """Return the first stage before the last one whose result differs, else nothing."""
+        if id(call.context) not in self._before:
+            self._before[id(call.context)] = list(stages_before(call.context))
+        for stage in self._before[id(call.context)]:
+            if _found(eager, self._run(call, stage), reference):
+                return stage.name
+        return ""
+
+    def _in_float64(self, call: RecordedCall) -> dict[str, Leaf] | None:
+        outcome = self._run(call, None, widen=True)
+        return None if outcome.error or outcome.effects else outcome.leaves
+
+    def _run(self, call: RecordedCall, stage: Stage | None, *, widen: bool = False) -> Outcome:
+        """Run a call once on fresh copies: eagerly, or at a stage."""
+        assert call.taken is not None
+        assert call.around is not None
+        copier = Copier(widen=widen)
+        target = copier.copy(call.taken.target)
+        args, kwargs = copier.copy(call.taken.args), copier.copy(call.taken.kwargs)
+        bound = [(place, copier.copy(value)) for place, value in call.taken.bound]
+        dtype = torch.float64 if widen else None
+        error, result = "", None
+        stance = torch.compiler.set_stance("force_eager" if stage is None else "default")
+        with (
+            swapped(bound),
+            call.around.again(autocast=not widen, dtype=dtype),
+            stance,
+            no_effects() as effects,
+        ):
+            before = random_state()
+            try:
+                result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
+                is_random = not torch.equal(before["cpu"], random_state()["cpu"])
+                if self._trains:
+                    _backward(result, call.around.random["cpu"])
+            except EffectError:
+                pass
+            except Exception as exc:
+                error = type(exc).__name__
+            written = [(place, place.get()) for place, _ in bound]
+        if error:
+            return Outcome({}, error, effects=tuple(effects))
+        if effects:
+            return Outcome({}, effects=tuple(effects))
+        names = [*zip(call.names, args, strict=True), *kwargs.items()]
+        roots = [("output", "output", result)]
+        roots += [(name, "argument", item) for name, item in names]
+        roots += _target_roots(target)
+        roots += [(place.name, place.kind, value) for place, value in written if _is_state(value)]
+        return Outcome(leaves_of(roots, copier.leaves), is_random=is_random)
+
+
+def _is_state(value: Any) -> bool:
+    return value is not ABSENT and not callable(value) or isinstance(value, torch.nn.Module)
+
+
+def _target_roots(target: Any) -> list[tuple[str, str, Any]]:
+    if isinstance(target, torch.nn.Module):
+        return [("self", "attribute", target)]
+    owner = getattr(target, "__self__", None)
+    return [("self", "attribute", owner)] if owner is not None else []
+
+
+def _found(eager: Outcome, other: Outcome, reference: Callable[[], Any]) -> list[dict[str, Any]]:
+    if eager.error != other.error:
+        return [
+            {
+                "name": "the call",
+                "what": "call",
+                "kind": "error",
+                "eager": f"raises {eager.error}" if eager.error else "returns",
+                "compiled": f"raises {other.error}" if other.error else "returns",
+            }
+        ]
+    return differences(eager.leaves, other.leaves, reference)
+
+
+def _backward(result: Any, _: Any) -> None:
+    """Run backward from all outputs that require grad, each with the same random cotangent."""
+    leaves = leaves_of([("output", "output", result)], {})
+    outputs = [
+        leaf.value
+        for leaf in leaves.values()
+        if isinstance(leaf.value, torch.Tensor) and leaf.value.requires_grad
+    ]
+    if not outputs:
+        return
+    generator = torch.Generator().manual_seed(_SEED)
+    cotangents = [_cotangent(output, generator) for output in outputs]
+    torch.autograd.backward(outputs, cotangents)
+
+
+def _cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return the same numbers for a float64 output as for any other of its shape."""
+    numbers = torch.randn(output.shape, generator=generator, dtype=torch.float32, device="cpu")
+    return numbers.to(device=output.device, dtype=output.dtype)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Swallow what repeated calls print: the user has seen it."""
+    nothing = io.StringIO()
+    with (
+        contextlib.redirect_stdout(nothing),
+        contextlib.redirect_stderr(nothing),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _not_repeated(reason: str) -> dict[str, Any]:
+    return {"status": "not repeated", "reason": reason}
