@@ -36,6 +36,7 @@ Examples
     %%dynamo --options max_autotune=True --options epilogue_fusion=False
     %%dynamo --as-is                     add nothing: watch what the cell compiles itself
     %%dynamo --fresh                     forget what was compiled before
+    %%dynamo --check                     is it right? compare compiled calls with eager ones
     %%dynamo --config recompile_limit=2 --config inductor.triton.cudagraphs=true
     %%dynamo --save report.html          write the report, too (or .json, .json.gz)
 
@@ -72,6 +73,7 @@ class Options(Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     compile: str = "auto"
     fresh: bool = False
+    check: bool = False
     device: str | None = None
     config: dict[str, Any] = {}
     save: str | None = None
@@ -159,6 +161,12 @@ def argument_parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--fresh", action="store_true", help="call torch.compiler.reset() before the cell"
     )
+    how.add_argument(
+        "--check",
+        action="store_true",
+        help="afterwards repeat each compiled call on copies of its inputs, eagerly and compiled, "
+        "and compare all that it returns, writes and differentiates",
+    )
     how.add_argument("--device", metavar="NAME", help="run under torch.device(NAME)")
     how.add_argument(
         "--config",
@@ -215,6 +223,7 @@ def parse(line: str) -> Options:
         options=dict(known.options or ()),
         compile="as-is" if known.as_is else known.compile,
         fresh=known.fresh,
+        check=known.check,
         device=known.device,
         config=dict(known.config or ()),
         save=known.save,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from types import TracebackType
 
 from dynamo_nb.capture import hooks
 from dynamo_nb.capture.memory import MEMORY
-from dynamo_nb.capture.recorder import Hooked, Recorder
+from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from dynamo_nb.events import Event
 from dynamo_nb.record.types import Note
 
@@ -26,10 +26,18 @@ class Capture:
     on_progress
         Called with `(compile id, frame name, stage)` as a stage begins, and with three empty
         strings when a compile ends.
+    more
+        Hooks that are installed besides those of the table.
     """
 
-    def __init__(self, *, on_progress: Callable[[str, str, str], None] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        on_progress: Callable[[str, str, str], None] | None = None,
+        more: Iterable[Hook] = (),
+    ) -> None:
         self._recorder = Recorder(on_progress)
+        self._hooks = (*hooks.HOOKS, *more)
         self._undo = ExitStack()
 
     @property
@@ -44,7 +52,7 @@ class Capture:
 
     def __enter__(self) -> Capture:
         self._recorder.generation = MEMORY.generation
-        for hook in hooks.HOOKS:
+        for hook in self._hooks:
             self._install(Hooked(hook, self._recorder))
         return self
 

@@ -26,6 +26,8 @@ from dynamo_nb.events import Event
 __all__ = ["check"]
 
 _SEED = 0
+#: More differences of one call than these say nothing new.
+_SHOWN = 8
 
 
 class Outcome(NamedTuple):
@@ -94,7 +96,7 @@ class _Checker:
         found = _found(eager, compiled, reference)
         if not found and eager.error:
             return _not_repeated(f"repeated eagerly, it raised {eager.error}")
-        verdict = {"status": "same", "stage": last.name, "random": eager.is_random}
+        verdict = {"status": "same", "backend": last.name, "random": eager.is_random}
         if not found:
             return verdict
         if _found(eager, self._run(call, None), reference):
@@ -103,8 +105,8 @@ class _Checker:
             **verdict,
             "status": "differs",
             "stage": self._first_different(call, eager, reference) or last.name,
-            "last_stage": last.name,
-            "differences": found,
+            "backend": last.name,
+            "mismatches": [_positioned(item, eager.leaves) for item in found[:_SHOWN]],
         }
 
     def _last(self, call: RecordedCall, is_random: bool) -> Stage:
@@ -150,7 +152,7 @@ class _Checker:
                 result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
                 is_random = not torch.equal(before["cpu"], random_state()["cpu"])
                 if self._trains:
-                    _backward(result, call.around.random["cpu"])
+                    _backward(result)
             except EffectError:
                 pass
             except Exception as exc:
@@ -166,6 +168,18 @@ class _Checker:
         roots += _target_roots(target)
         roots += [(place.name, place.kind, value) for place, value in written if _is_state(value)]
         return Outcome(leaves_of(roots, copier.leaves), is_random=is_random)
+
+
+def _positioned(item: dict[str, Any], leaves: dict[str, Leaf]) -> dict[str, Any]:
+    """Add which of the returned tensors something is."""
+    outputs = [
+        name
+        for name, leaf in leaves.items()
+        if leaf.kind == "output" and isinstance(leaf.value, torch.Tensor)
+    ]
+    if item["name"] not in outputs:
+        return item
+    return {**item, "position": outputs.index(item["name"]), "outputs": len(outputs)}
 
 
 def _is_state(value: Any) -> bool:
@@ -193,7 +207,7 @@ def _found(eager: Outcome, other: Outcome, reference: Callable[[], Any]) -> list
     return differences(eager.leaves, other.leaves, reference)
 
 
-def _backward(result: Any, _: Any) -> None:
+def _backward(result: Any) -> None:
     """Run backward from all outputs that require grad, each with the same random cotangent."""
     leaves = leaves_of([("output", "output", result)], {})
     outputs = [

@@ -9,6 +9,7 @@ import msgspec
 
 from dynamo_nb.events import Event
 from dynamo_nb.record.calls import CallBook
+from dynamo_nb.record.checks import located
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.errors import RecordError
 from dynamo_nb.record.frames import FrameBook
@@ -19,7 +20,7 @@ from dynamo_nb.record.parsers import PARSERS
 from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.run import Run
 from dynamo_nb.record.steps import finish_steps
-from dynamo_nb.record.types import CellRecord, Compile, ShapeGuard
+from dynamo_nb.record.types import CellRecord, Check, Compile, ShapeGuard
 
 __all__ = ["Builder", "build_record"]
 
@@ -49,6 +50,7 @@ class Builder:
         self.drafts: dict[tuple[int, str], Draft] = {}
         self.calls = CallBook(self.places)
         self.frames = FrameBook(self.places)
+        self.checks: list[Check] = []
         self.unparsed: Counter[str] = Counter()
         self.strings: dict[int, str] = {}
         self.pending_stacks: list[Callable[[], None]] = []
@@ -108,7 +110,12 @@ class Builder:
             metrics={"seconds": self.run.seconds},
         )
         links, files = links_of(record)
-        return msgspec.structs.replace(record, links=links, files=self.places.texts(files))
+        return msgspec.structs.replace(
+            record,
+            links=links,
+            files=self.places.texts(files),
+            checks=located(self.checks, record),
+        )
 
     def _finished(self) -> list[Compile]:
         """Return this run's compiles; an id that comes twice gets an alias the second time."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dynamo_nb.events import Event
+from dynamo_nb.record.checks import check_of
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
 from dynamo_nb.record.naming import guarded_through, readable
@@ -282,12 +283,17 @@ def _cache(builder: Builder, event: Event) -> None:
     cache[name] = cache.get(name, 0) + 1
 
 
+def _check(builder: Builder, event: Event) -> None:
+    builder.checks.append(check_of(builder.places, event.data))
+
+
 PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "compile_start": _compile_start,
     "compile_end": _compile_end,
     "frame": _frame,
     "lookup": _lookup,
     "unseen_entry": _unseen_entry,
+    "check": _check,
     "guards": _guards,
     "graph_break": _graph_break,
     "recompile": _recompile,

@@ -22,6 +22,7 @@ __all__ = [
     "Call",
     "CellError",
     "CellRecord",
+    "Check",
     "Compile",
     "CompileError",
     "CompiledObject",
@@ -37,6 +38,7 @@ __all__ = [
     "Kernel",
     "LeafGuard",
     "Link",
+    "Mismatch",
     "Node",
     "Note",
     "OutputCode",
@@ -551,6 +553,8 @@ class CompiledObject(_Data, frozen=True):
 
     `callee` names what is compiled (`Writer.forward`), `line` is the cell line that assigned the
     variable, `entered` counts the frames of it that Dynamo was asked about while the cell ran.
+    `calls` are the lines at the cell's top level that call it in any case, and `given_up` is why
+    Dynamo leaves its code alone since an earlier call.
     """
 
     name: str
@@ -558,6 +562,56 @@ class CompiledObject(_Data, frozen=True):
     line: int | None = None
     entered: int = 0
     bypasses: list[Bypass] = []
+    calls: list[int] = []
+    given_up: str = ""
+
+
+class Mismatch(_Data, frozen=True):
+    """One thing in which a compiled call differs from the eager one.
+
+    `name` is the output (`output[0]`), argument (`dst`), buffer, parameter or gradient
+    (`self.weight.grad`) and `what` says which of these it is. `kind` is `value`, `dtype`, `shape`,
+    `stride`, `device`, `alias`, `missing` or `error`; `eager` and `compiled` are what was there.
+    Values have the largest error, its index, and how many elements differ; `closer` is `eager` when
+    a float64 reference says so. `frame` is the line that makes it, `kernel` the kernel that writes
+    it. A tensor that is returned has its `position` among `outputs` of them.
+    """
+
+    name: str
+    what: str
+    kind: str
+    eager: str = ""
+    compiled: str = ""
+    error: float | None = None
+    index: list[int] = []
+    count: int = 0
+    of: int = 0
+    closer: str = ""
+    frame: StackFrame | None = None
+    kernel: str = ""
+    position: int = -1
+    outputs: int = 0
+
+
+class Check(_Data, frozen=True):
+    """Compiled calls of one line that were repeated on copies, eagerly and compiled (`--check`).
+
+    `status` is `same`, `differs` or `not repeated`, then `reason` says why. `backend` is what was
+    compared with eager; where it differs, `stage` is the first of the stages up to it that does.
+    `gradients` tells that backward was run, too, `random` that the call draws random numbers.
+    """
+
+    name: str
+    status: str
+    line: int | None = None
+    count: int = 1
+    reason: str = ""
+    backend: str = ""
+    stage: str = ""
+    gradients: bool = False
+    random: bool = False
+    compile: str = ""
+    mismatches: list[Mismatch] = []
 
 
 class Finding(_Data, frozen=True):
@@ -565,6 +619,8 @@ class Finding(_Data, frozen=True):
 
     `severity` is `error`, `warning` or `info`. `line` is where to look first in the cell (None when
     the place lies outside it, then `frame` has it), `lines` are all cell lines that are named.
+    `measured` says that it rests on a measured time, so that the next run may lack it: the output
+    that is compared from run to run leaves it out.
     """
 
     code: str
@@ -576,6 +632,7 @@ class Finding(_Data, frozen=True):
     count: int = 1
     frame: StackFrame | None = None
     refs: list[Ref] = []
+    measured: bool = False
 
 
 class Note(_Data, frozen=True):
@@ -633,6 +690,7 @@ class CellRecord(_Data, frozen=True):
     unparsed: dict[str, int] = {}
     metrics: dict[str, Any] = {}
     cache: list[CacheState] = []
+    checks: list[Check] = []
 
     def compile(self, compile_id: str) -> Compile:
         """Return the compile with that id, e.g. `0/1`.

@@ -17,6 +17,7 @@ from dynamo_nb.options import Options, UsageError
 from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
 from dynamo_nb.runner import arguments, calls, cell, mode
+from dynamo_nb.runner.checking import Checking
 from dynamo_nb.runner.embedded import body_offset, is_wrapped, timed_file, with_embedded
 from dynamo_nb.runner.tracebacks import plain_tracebacks
 
@@ -37,6 +38,7 @@ class Execution:
         self.started = False
         self.wraps = False
         self._capture: Any = None
+        self._checking: Checking | None = None
         self._calls: calls.Calls | None = None
         self._shell = shell
         self._stack = ExitStack()
@@ -71,6 +73,7 @@ class Execution:
         tree = self._rewritten(tree, asked.compile)
         if self.options.fresh:
             compiler.reset()
+        self._checking = Checking.asked(self.options, asked.settings)
         self._watch()
         self._stack.enter_context(plain_tracebacks(self._shell, self.run.cell.file))
         if self.options.device:
@@ -104,6 +107,8 @@ class Execution:
         self.run.error = error_of(error, self.run.cell.file)
         self._find_calls()
         self._find_compiled_objects()
+        if self._checking is not None:
+            self.events.extend(self._checking.events(error))
 
     def _choose(self, tree: ast.Module) -> None:
         self.wraps = is_wrapped(tree)
@@ -146,7 +151,8 @@ class Execution:
             from dynamo_nb.capture import Capture
 
             shown = self._stack.enter_context(progress.shown(self._shell))
-            self._capture = self._stack.enter_context(Capture(on_progress=shown))
+            more = [self._checking.hook] if self._checking else []
+            self._capture = self._stack.enter_context(Capture(on_progress=shown, more=more))
         except Exception as exc:
             self._note("Capture", "all that torch did", exc)
 

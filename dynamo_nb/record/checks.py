@@ -1,0 +1,135 @@
+"""Checks: calls that were repeated eagerly and compiled, with the lines and kernels that differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from dynamo_nb.record.places import Places, innermost
+from dynamo_nb.record.types import CellRecord, Check, Compile, Graph, Mismatch, Node
+
+__all__ = ["check_of", "located"]
+
+_GROUPS = re.compile(r"(?:^|(?<=_))(?:modules|parameters|buffers)_")
+_VIEWS = {"getitem", "view", "reshape", "t", "transpose", "permute", "select", "narrow", "squeeze"}
+
+
+def check_of(places: Places, data: dict[str, Any]) -> Check:
+    """Return the check that a `check` event tells of."""
+    line = places.call_line(data.get("user_stack") or ())
+    return replace(msgspec.convert(data, Check), line=line)
+
+
+def located(checks: Iterable[Check], record: CellRecord) -> list[Check]:
+    """Return checks with the places of what differs, those that are alike counted as one."""
+    counted: dict[bytes, Check] = {}
+    for check in checks:
+        check = _located(check, record)
+        key = msgspec.json.encode(check)
+        alike = counted.get(key)
+        counted[key] = check if alike is None else replace(alike, count=alike.count + 1)
+    return list(counted.values())
+
+
+def _located(check: Check, record: CellRecord) -> Check:
+    entry = _compile_of(check, record)
+    if entry is None:
+        return check
+    found = [_placed(mismatch, entry) for mismatch in check.mismatches]
+    return replace(check, compile=entry.key, mismatches=found)
+
+
+def _compile_of(check: Check, record: CellRecord) -> Compile | None:
+    """Return the entry that a call compiled or hit, None where its line has several."""
+    keys = [
+        key
+        for call in record.calls
+        if call.line == check.line and call.name == check.name
+        for key in dict.fromkeys([*call.compiles, *call.hits])
+    ]
+    entries = [entry for entry in record.compiles if entry.key in keys]
+    return entries[0] if len(entries) == 1 else None
+
+
+def _placed(mismatch: Mismatch, entry: Compile) -> Mismatch:
+    graphs = [graph for graph in entry.graphs if graph.stage == "dynamo"]
+    if len(graphs) != 1:
+        return mismatch
+    node = _node_of(mismatch, graphs[0])
+    if node is None:
+        return mismatch
+    frame = innermost(node.frames)
+    return replace(mismatch, frame=frame, kernel=_kernel_of(entry, f"{graphs[0].name}/{node.name}"))
+
+
+def _node_of(mismatch: Mismatch, graph: Graph) -> Node | None:
+    """Return the node of Dynamo's graph that makes what differs."""
+    if mismatch.what == "output":
+        return _output_node(mismatch.position, mismatch.outputs, graph)
+    return _writing_node(mismatch.name, graph)
+
+
+def _output_node(position: int, outputs: int, graph: Graph) -> Node | None:
+    """Return the node of one of the returned tensors, where all of them come from the graph."""
+    nodes = {node.name: node for node in graph.nodes}
+    returned = [name for node in graph.nodes if node.op == "output" for name in node.inputs]
+    if len(returned) != outputs or not 0 <= position < outputs:
+        return None
+    return nodes.get(returned[position])
+
+
+def _writing_node(name: str, graph: Graph) -> Node | None:
+    """Return the last node that writes into an input, or into a view of it."""
+    wanted = re.sub(r"\W+", "_", name).strip("_").lower()
+    aliases = {
+        node.name
+        for node in graph.nodes
+        if node.op == "placeholder" and _argument(node.target) == wanted
+    }
+    last = None
+    for node in graph.nodes:
+        if not (node.op.startswith("call") and node.inputs and node.inputs[0] in aliases):
+            continue
+        operation = node.target.rpartition(".")[2]
+        writes = operation == "setitem" or (operation.endswith("_") and operation[-2:] != "__")
+        if writes:
+            last = node
+        if writes or operation in _VIEWS:
+            aliases.add(node.name)
+    return last
+
+
+def _argument(target: str) -> str:
+    """Return the source that a placeholder is named after: `L_self_buffers_mean_` is self's mean."""
+    return _GROUPS.sub("", target.lower().removeprefix("l_").removeprefix("g_")).strip("_")
+
+
+def _kernel_of(entry: Compile, origin: str) -> str:
+    """Return the last kernel that holds a node which comes from `origin`."""
+    graphs = [g for g in entry.graphs if g.stage == "post_grad" and g.direction != "backward"]
+    known = {f"{graph.name}/{node.name}": node for graph in entry.graphs for node in graph.nodes}
+    made = {
+        (graph.name, node.name)
+        for graph in graphs
+        for node in graph.nodes
+        if origin in _origins(node, known)
+    }
+    writing = [k.name for k in entry.kernels if any((k.graph, name) in made for name in k.nodes)]
+    return writing[-1] if writing else ""
+
+
+def _origins(node: Node, known: dict[str, Node]) -> Iterator[str]:
+    """Yield all nodes that a node comes from, over all stages."""
+    seen: set[str] = set()
+    pending = list(node.origins)
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        yield name
+        pending += known[name].origins if name in known else []
