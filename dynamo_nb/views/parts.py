@@ -20,7 +20,7 @@ _LEVEL = 3  # of gzip: half the time of the default for a tenth more bytes
 _LEAST = 2_000  # bytes that are worth looking for a part to fill them
 
 #: Kinds of parts in the order in which they are worth a place in a snapshot.
-_WORTH = ("core", "links", "files", "graph", "guards", "code", "bytecode")
+_WORTH = ("core", "links", "files", "graph", "guards", "code", "bytecode", "steps")
 
 #: Within the graphs: what a reader looks at first.
 _STAGES = ("dynamo", "forward", "backward", "inference", "post_grad", "pre_grad", "joint")
@@ -86,6 +86,8 @@ def _makers(record: CellRecord) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"guards|{entry.key}", partial(_guards, entry)
         yield f"bytecode|{entry.key}", partial(_same, entry.bytecode or {})
         yield f"code|{entry.key}", partial(_code, entry)
+        if entry.steps is not None:
+            yield f"steps|{entry.key}", partial(_same, entry.steps)
         for graph in entry.graphs:
             yield f"graph|{entry.key}|{graph.name}", partial(_same, graph)
 
@@ -109,7 +111,10 @@ def _core(record: CellRecord) -> dict[str, Any]:
             guard_tree=None,
             shape_guards=[],
             symbols=[],
+            specializations=[],
+            guard_costs=[],
             bytecode=None,
+            steps=None,
             output_code=[replace(code, code="") for code in entry.output_code],
             kernels=[replace(kernel, code="") for kernel in entry.kernels],
             graphs=[replace(graph, nodes=[]) for graph in entry.graphs],
@@ -132,6 +137,8 @@ def _guards(entry: Compile) -> dict[str, Any]:
         "guard_tree": entry.guard_tree,
         "shape_guards": entry.shape_guards,
         "symbols": entry.symbols,
+        "specializations": entry.specializations,
+        "guard_costs": entry.guard_costs,
     }
 
 

@@ -15,7 +15,8 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent))
 
-from dynamo_nb.record.types import CELL, SCHEMA_VERSION, CellRecord, Link, Ref  # noqa: E402
+from dynamo_nb.record import types as record_types  # noqa: E402
+from dynamo_nb.record.types import CELL, SCHEMA_VERSION, CellRecord  # noqa: E402
 
 TARGET = HERE.parent / "src" / "schema.ts"
 HEAD = "// Made by scripts/schema.py from the JSON schema of CellRecord. Do not edit.\n"
@@ -26,7 +27,6 @@ SIMPLE = {
     "boolean": "boolean",
     "null": "null",
 }
-TUPLES = {kind.__name__: kind.__struct_fields__ for kind in (Ref, Link)}
 
 
 def name_of(schema: dict[str, Any]) -> str:
@@ -57,9 +57,15 @@ def structs_in(schema: dict[str, Any]) -> set[str]:
     return {name for one in below if one for name in structs_in(one)}
 
 
+def is_tuple(schema: dict[str, Any]) -> bool:
+    """Say whether a struct is an array in JSON."""
+    return "prefixItems" in schema
+
+
 def tuple_type(name: str, schema: dict[str, Any]) -> str:
     """Return a struct that is an array in JSON."""
-    pairs = zip(TUPLES[name], schema["prefixItems"], strict=True)
+    fields = getattr(record_types, name).__struct_fields__
+    pairs = zip(fields, schema["prefixItems"], strict=True)
     items = ", ".join(f"{field}: {type_of(one)}" for field, one in pairs)
     return f"export type {name} = [{items}];\n"
 
@@ -71,23 +77,30 @@ def interface(name: str, schema: dict[str, Any]) -> str:
     return f"/** {text} */\nexport interface {name} {{\n{fields}}}\n"
 
 
-def defaults(schemas: dict[str, Any]) -> str:
+def absent_in(schema: dict[str, Any]) -> dict[str, str]:
+    """Return the fields that JSON may leave out, by their default."""
+    found: dict[str, list[str]] = {}
+    for key, one in schema["properties"].items():
+        if "default" in one:
+            found.setdefault(json.dumps(one["default"]), []).append(key)
+    return {default: " ".join(keys) for default, keys in found.items()}
+
+
+def defaults(schemas: dict[str, Any], tuples: set[str]) -> str:
     """Return the table of fields that JSON leaves out, and of those that hold structs."""
-    absent = {
-        name: {key: one["default"] for key, one in schema["properties"].items() if "default" in one}
-        for name, schema in schemas.items()
-    }
+    absent = {name: absent_in(schema) for name, schema in schemas.items()}
     nested = {
         name: {
             key: sorted(found)[0]
             for key, one in schema["properties"].items()
-            if (found := structs_in(one) - TUPLES.keys())
+            if (found := structs_in(one) - tuples)
         }
         for name, schema in schemas.items()
     }
     return (
-        "\n/** What JSON leaves out, by struct. */\n"
-        f"export const DEFAULTS: Record<string, object> = {json.dumps(absent, indent=2)};\n"
+        "\n/** What JSON leaves out, by struct: the fields of each default, as JSON. */\n"
+        "export const DEFAULTS: Record<string, Record<string, string>> = "
+        f"{json.dumps({k: v for k, v in absent.items() if v}, indent=2)};\n"
         "\n/** The fields that hold structs, by struct. */\n"
         "export const NESTED: Record<string, Record<string, string>> = "
         f"{json.dumps({k: v for k, v in nested.items() if v}, indent=2)};\n"
@@ -97,15 +110,16 @@ def defaults(schemas: dict[str, Any]) -> str:
 def render() -> str:
     """Return the whole file."""
     schemas = msgspec.json.schema(CellRecord)["$defs"]
-    objects = {name: one for name, one in sorted(schemas.items()) if name not in TUPLES}
-    tuples = [tuple_type(name, schemas[name]) for name in sorted(TUPLES)]
+    tuples = {name for name, one in schemas.items() if is_tuple(one)}
+    objects = {name: one for name, one in sorted(schemas.items()) if name not in tuples}
+    arrays = [tuple_type(name, schemas[name]) for name in sorted(tuples)]
     constants = (
         f"\nexport const SCHEMA_VERSION = {SCHEMA_VERSION};\n"
         f"\n/** The recorded cell's file name in every StackFrame. */\n"
         f"export const CELL = {json.dumps(CELL)};\n"
     )
     interfaces = [interface(name, one) for name, one in objects.items()]
-    return "\n".join([HEAD, *tuples, *interfaces]) + constants + defaults(objects)
+    return "\n".join([HEAD, *arrays, *interfaces]) + constants + defaults(objects, tuples)
 
 
 def main() -> int:

@@ -20,13 +20,26 @@ type Plain = Record<string, unknown>;
 /** Fill in what JSON leaves out, all the way down; unknown fields stay. */
 export function complete<T>(kind: string, value: unknown): T {
   if (value === null || typeof value !== "object") return value as T;
-  const whole: Plain = { ...DEFAULTS[kind], ...value };
+  const whole: Plain = { ...absentIn(kind), ...value };
   for (const [field, below] of Object.entries(NESTED[kind] ?? {})) {
     const held = whole[field];
     if (Array.isArray(held)) whole[field] = held.map((one) => complete(below, one));
     else if (held && typeof held === "object") whole[field] = complete(below, held);
   }
   return whole as T;
+}
+
+const known = new Map<string, Plain>();
+
+/** The fields of a struct that JSON leaves out, with their defaults. */
+function absentIn(kind: string): Plain {
+  const found = known.get(kind) ?? {};
+  if (known.has(kind)) return found;
+  for (const [value, fields] of Object.entries(DEFAULTS[kind] ?? {})) {
+    for (const field of fields.split(" ")) found[field] = JSON.parse(value);
+  }
+  known.set(kind, found);
+  return found;
 }
 
 export const completeRecord = (value: unknown): CellRecord => complete("CellRecord", value);

@@ -4,6 +4,8 @@ export type Link = [kind: string, a: Ref, b: Ref];
 
 export type Ref = [compile: string, artifact: string, key: string];
 
+export type Step = [frame: number, instruction: number, stack: number[], locals: Record<string, number>, nodes: string[], guards: number[], raised: string];
+
 /** One attempt at a compile; all but the last were restarted for `reason`. */
 export interface Attempt {
   attempt: number;
@@ -21,6 +23,24 @@ export interface Bypass {
 export interface Bytecode {
   before: Instruction[];
   after: Instruction[];
+}
+
+/** One entry of a code object's cache, as the cell left it. */
+export interface CacheEntry {
+  entry: string;
+  cell: number | null;
+  hits: number;
+  lines: number[];
+  invalidated: string;
+}
+
+/** The cache of one code object after the cell: its entries in the order of the next look-up. */
+export interface CacheState {
+  name: string;
+  file: string;
+  first_line: number;
+  resume_of: string;
+  entries: CacheEntry[];
 }
 
 /** What one call site of the cell did, over all its runs. */
@@ -64,6 +84,23 @@ export interface CellRecord {
   error: CellError | null;
   unparsed: Record<string, number>;
   metrics: Record<string, unknown>;
+  cache: CacheState[];
+  checks: Check[];
+}
+
+/** Compiled calls of one line that were repeated on copies, eagerly and compiled (`--check`). */
+export interface Check {
+  name: string;
+  status: string;
+  line: number | null;
+  count: number;
+  reason: string;
+  backend: string;
+  stage: string;
+  gradients: boolean;
+  random: boolean;
+  compile: string;
+  mismatches: Mismatch[];
 }
 
 /** All that happened under one compile id. */
@@ -96,6 +133,9 @@ export interface Compile {
   cache: Record<string, number>;
   metrics: Record<string, unknown>;
   alias: string;
+  specializations: Specialization[];
+  guard_costs: GuardCost[];
+  steps: Steps | null;
 }
 
 /** The exception that ended a compile. */
@@ -116,6 +156,8 @@ export interface CompiledObject {
   line: number | null;
   entered: number;
   bypasses: Bypass[];
+  calls: number[];
+  given_up: string;
 }
 
 /** A plain answer: what happened, where, and what to do about it. */
@@ -129,6 +171,7 @@ export interface Finding {
   count: number;
   frame: StackFrame | null;
   refs: Ref[];
+  measured: boolean;
 }
 
 /** A Python frame that Dynamo looked at: `outcome` is `compiled`, `skipped` or `failed`. */
@@ -176,6 +219,13 @@ export interface Guard {
   value: string;
 }
 
+/** What checking one source costs at each look-up, measured with warm CPU caches. */
+export interface GuardCost {
+  source: string;
+  microseconds: number;
+  managers: number;
+}
+
 /** The guard manager tree that is run at each call, in the order of its checks. */
 export interface GuardTree {
   source: string;
@@ -209,6 +259,24 @@ export interface Kernel {
 export interface LeafGuard {
   kind: string;
   code: string[];
+}
+
+/** One thing in which a compiled call differs from the eager one. */
+export interface Mismatch {
+  name: string;
+  what: string;
+  kind: string;
+  eager: string;
+  compiled: string;
+  error: number | null;
+  index: number[];
+  count: number;
+  of: number;
+  closer: string;
+  frame: StackFrame | null;
+  kernel: string;
+  position: number;
+  outputs: number;
 }
 
 /** One FX node. `frames` are its source frames, outermost first. */
@@ -259,6 +327,15 @@ export interface ShapeGuard {
   user_stack: StackFrame[];
 }
 
+/** A symbolic size or scalar that became a constant, and the user line that made it so. */
+export interface Specialization {
+  symbol: string;
+  sources: string[];
+  value: string;
+  reason: string;
+  frame: StackFrame | null;
+}
+
 /** One place in source code. */
 export interface StackFrame {
   file: string;
@@ -274,6 +351,29 @@ export interface StageTime {
   name: string;
   start: number;
   seconds: number;
+}
+
+/** A code object whose instructions Dynamo interpreted, as Dynamo has them. */
+export interface StepCode {
+  name: string;
+  file: string;
+  first_line: number;
+  instructions: Instruction[];
+}
+
+/** One interpreted call: `code` indexes `Steps.codes`, `parent` is the step that called it. */
+export interface StepFrame {
+  code: number;
+  parent: number | null;
+}
+
+/** What Dynamo interpreted in the last attempt at a compile, in order. */
+export interface Steps {
+  codes: StepCode[];
+  frames: StepFrame[];
+  values: string[];
+  steps: Step[];
+  is_cut: boolean;
 }
 
 /** One symbolic size or scalar: where it comes from, the value seen, its range. */
@@ -307,202 +407,170 @@ export const SCHEMA_VERSION = 1;
 /** The recorded cell's file name in every StackFrame. */
 export const CELL = "<cell>";
 
-/** What JSON leaves out, by struct. */
-export const DEFAULTS: Record<string, object> = {
+/** What JSON leaves out, by struct: the fields of each default, as JSON. */
+export const DEFAULTS: Record<string, Record<string, string>> = {
   "Attempt": {
-    "reason": ""
+    "\"\"": "reason"
   },
-  "Bypass": {},
   "Bytecode": {
-    "before": [],
-    "after": []
+    "[]": "before after"
+  },
+  "CacheEntry": {
+    "null": "cell",
+    "0": "hits",
+    "[]": "lines",
+    "\"\"": "invalidated"
+  },
+  "CacheState": {
+    "\"\"": "file resume_of",
+    "0": "first_line",
+    "[]": "entries"
   },
   "Call": {
-    "name": "",
-    "compiles": [],
-    "hits": {},
-    "hits_from": {},
-    "eager": 0,
-    "reason": "",
-    "eager_modules": []
+    "\"\"": "name reason",
+    "[]": "compiles eager_modules",
+    "{}": "hits hits_from",
+    "0": "eager"
   },
   "CellError": {
-    "message": "",
-    "line": null
+    "\"\"": "message",
+    "null": "line"
   },
   "CellRecord": {
-    "schema": 1,
-    "name": "",
-    "cell": null,
-    "source": "",
-    "mode": "as-is",
-    "mode_reason": "",
-    "options": {},
-    "device": "cpu",
-    "versions": {},
-    "files": {},
-    "compiles": [],
-    "frames": [],
-    "calls": [],
-    "compiled_objects": [],
-    "links": [],
-    "findings": [],
-    "notes": [],
-    "error": null,
-    "unparsed": {},
-    "metrics": {}
+    "1": "schema",
+    "\"\"": "name source mode_reason",
+    "null": "cell error",
+    "\"as-is\"": "mode",
+    "{}": "options versions files unparsed metrics",
+    "\"cpu\"": "device",
+    "[]": "compiles frames calls compiled_objects links findings notes cache checks"
+  },
+  "Check": {
+    "null": "line",
+    "1": "count",
+    "\"\"": "reason backend stage compile",
+    "false": "gradients random",
+    "[]": "mismatches"
   },
   "Compile": {
-    "generation": 0,
-    "name": "",
-    "file": "",
-    "first_line": 0,
-    "resume_of": "",
-    "status": "ok",
-    "reason": "",
-    "error": null,
-    "attempts": [],
-    "call_line": null,
-    "user_stack": [],
-    "cell": null,
-    "seen": "whole",
-    "guards": [],
-    "guard_tree": null,
-    "shape_guards": [],
-    "symbols": [],
-    "graph_breaks": [],
-    "recompile_reasons": [],
-    "graphs": [],
-    "kernels": [],
-    "output_code": [],
-    "bytecode": null,
-    "stages": [],
-    "cache": {},
-    "metrics": {},
-    "alias": ""
+    "0": "generation first_line",
+    "\"\"": "name file resume_of reason alias",
+    "\"ok\"": "status",
+    "null": "error call_line cell guard_tree bytecode steps",
+    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs",
+    "\"whole\"": "seen",
+    "{}": "cache metrics"
   },
   "CompileError": {
-    "message": "",
-    "kind": "",
-    "explanation": "",
-    "hints": [],
-    "frame": null,
-    "user_stack": []
+    "\"\"": "message kind explanation",
+    "[]": "hints user_stack",
+    "null": "frame"
   },
   "CompiledObject": {
-    "callee": "",
-    "line": null,
-    "entered": 0,
-    "bypasses": []
+    "\"\"": "callee given_up",
+    "null": "line",
+    "0": "entered",
+    "[]": "bypasses calls"
   },
   "Finding": {
-    "advice": "",
-    "line": null,
-    "lines": [],
-    "count": 1,
-    "frame": null,
-    "refs": []
+    "\"\"": "advice",
+    "null": "line frame",
+    "[]": "lines refs",
+    "1": "count",
+    "false": "measured"
   },
   "Frame": {
-    "reason": "",
-    "compile_id": "",
-    "call_line": null,
-    "count": 1
+    "\"\"": "reason compile_id",
+    "null": "call_line",
+    "1": "count"
   },
   "Graph": {
-    "direction": "",
-    "nodes": []
+    "\"\"": "direction",
+    "[]": "nodes"
   },
   "GraphBreak": {
-    "reason": "",
-    "explanation": "",
-    "hints": [],
-    "context": "",
-    "id": "",
-    "url": "",
-    "attempt": 0,
-    "frame": null,
-    "user_stack": []
+    "\"\"": "reason explanation context id url",
+    "[]": "hints user_stack",
+    "0": "attempt",
+    "null": "frame"
   },
   "Guard": {
-    "source": "",
-    "origin": "",
-    "code": [],
-    "frame": null,
-    "user_stack": [],
-    "value": ""
+    "\"\"": "source origin value",
+    "[]": "code user_stack",
+    "null": "frame"
+  },
+  "GuardCost": {
+    "1": "managers"
   },
   "GuardTree": {
-    "source": "",
-    "manager": "",
-    "accessor": "",
-    "value_type": "",
-    "leaf_guards": [],
-    "children": []
+    "\"\"": "source manager accessor value_type",
+    "[]": "leaf_guards children"
   },
   "Instruction": {
-    "argument": "",
-    "frame": null
+    "\"\"": "argument",
+    "null": "frame"
   },
   "Kernel": {
-    "graph": "",
-    "code": "",
-    "nodes": [],
-    "calls": 0,
-    "code_line": null
+    "\"\"": "graph code",
+    "[]": "nodes",
+    "0": "calls",
+    "null": "code_line"
   },
   "LeafGuard": {
-    "code": []
+    "[]": "code"
+  },
+  "Mismatch": {
+    "\"\"": "eager compiled closer kernel",
+    "null": "error frame",
+    "[]": "index",
+    "0": "count of outputs",
+    "-1": "position"
   },
   "Node": {
-    "inputs": [],
-    "value": null,
-    "frames": [],
-    "module_stack": [],
-    "original_aten": "",
-    "is_backward": false,
-    "origins": []
+    "[]": "inputs frames module_stack origins",
+    "null": "value",
+    "\"\"": "original_aten",
+    "false": "is_backward"
   },
-  "Note": {},
-  "OutputCode": {},
   "RecompileReason": {
-    "source": "",
-    "kind": "",
-    "guard": "",
-    "was": "",
-    "now": "",
-    "call_line": null,
-    "frame": null,
-    "text": "",
-    "name": ""
+    "\"\"": "source kind guard was now text name",
+    "null": "call_line frame"
   },
   "ShapeGuard": {
-    "frame": null,
-    "user_stack": []
+    "null": "frame",
+    "[]": "user_stack"
+  },
+  "Specialization": {
+    "[]": "sources",
+    "\"\"": "value reason",
+    "null": "frame"
   },
   "StackFrame": {
-    "name": "",
-    "end_line": null,
-    "column": null,
-    "end_column": null
+    "\"\"": "name",
+    "null": "end_line column end_column"
   },
-  "StageTime": {},
+  "StepCode": {
+    "[]": "instructions"
+  },
+  "StepFrame": {
+    "null": "parent"
+  },
+  "Steps": {
+    "[]": "codes frames values steps",
+    "false": "is_cut"
+  },
   "Symbol": {
-    "sources": [],
-    "hint": "",
-    "range": "",
-    "frame": null
+    "[]": "sources",
+    "\"\"": "hint range",
+    "null": "frame"
   },
   "TensorValue": {
-    "device": "cpu",
-    "stride": null,
-    "requires_grad": false
+    "\"cpu\"": "device",
+    "null": "stride",
+    "false": "requires_grad"
   },
   "Versions": {
-    "dynamo_nb": "",
-    "torch": "",
-    "python": "",
-    "triton": ""
+    "\"\"": "dynamo_nb torch python triton"
   }
 };
 
@@ -512,6 +580,9 @@ export const NESTED: Record<string, Record<string, string>> = {
     "before": "Instruction",
     "after": "Instruction"
   },
+  "CacheState": {
+    "entries": "CacheEntry"
+  },
   "CellRecord": {
     "versions": "Versions",
     "compiles": "Compile",
@@ -520,7 +591,12 @@ export const NESTED: Record<string, Record<string, string>> = {
     "compiled_objects": "CompiledObject",
     "findings": "Finding",
     "notes": "Note",
-    "error": "CellError"
+    "error": "CellError",
+    "cache": "CacheState",
+    "checks": "Check"
+  },
+  "Check": {
+    "mismatches": "Mismatch"
   },
   "Compile": {
     "error": "CompileError",
@@ -536,7 +612,10 @@ export const NESTED: Record<string, Record<string, string>> = {
     "kernels": "Kernel",
     "output_code": "OutputCode",
     "bytecode": "Bytecode",
-    "stages": "StageTime"
+    "stages": "StageTime",
+    "specializations": "Specialization",
+    "guard_costs": "GuardCost",
+    "steps": "Steps"
   },
   "CompileError": {
     "frame": "StackFrame",
@@ -566,6 +645,9 @@ export const NESTED: Record<string, Record<string, string>> = {
   "Instruction": {
     "frame": "StackFrame"
   },
+  "Mismatch": {
+    "frame": "StackFrame"
+  },
   "Node": {
     "value": "TensorValue",
     "frames": "StackFrame"
@@ -576,6 +658,16 @@ export const NESTED: Record<string, Record<string, string>> = {
   "ShapeGuard": {
     "frame": "StackFrame",
     "user_stack": "StackFrame"
+  },
+  "Specialization": {
+    "frame": "StackFrame"
+  },
+  "StepCode": {
+    "instructions": "Instruction"
+  },
+  "Steps": {
+    "codes": "StepCode",
+    "frames": "StepFrame"
   },
   "Symbol": {
     "frame": "StackFrame"

@@ -1,7 +1,7 @@
 /** The cache: per code object its entries, and which call compiled or reused which. */
 import type { VNode } from "preact";
-import { frameAt, hueOf, mainReason } from "../facts";
-import { compileKey, type Call, type Compile } from "../record";
+import { compileOf, frameAt, hueOf, mainReason } from "../facts";
+import { compileKey, type Call, type CellRecord, type Compile } from "../record";
 import { plural } from "../describe";
 import { Chip, Empty, Place } from "../ui";
 import type { View } from "../view";
@@ -13,14 +13,14 @@ export function Cache({ view }: { view: View }): VNode {
   if (!compiles.length && !calls.length) return <Empty>Nothing was compiled.</Empty>;
   return (
     <div class="dnx-scroll" tabIndex={0} role="group" aria-label="cache and calls">
-      {codeObjects(compiles).map(([name, entries]) => (
+      {codeObjects(view.record).map(([name, entries]) => (
         <article class="dnx-card" key={name}>
           <header class="dnx-bar">
             <b>{name}</b>
             <span class="dnx-dim">{entries.length === 1 ? "1 entry" : `${entries.length} entries`}</span>
           </header>
           {entries.map((entry) => (
-            <Entry key={compileKey(entry)} view={view} entry={entry} />
+            <Entry key={entry.key} view={view} held={entry} />
           ))}
         </article>
       ))}
@@ -63,24 +63,42 @@ export function Cache({ view }: { view: View }): VNode {
   );
 }
 
-/** The entries by code object, named by function and place. */
-function codeObjects(compiles: Compile[]): [string, Compile[]][] {
-  const found = new Map<string, Compile[]>();
-  for (const one of compiles) {
-    const at = one.first_line ? `, line ${one.first_line}` : "";
-    const name = `${one.name || "?"}${at}`;
-    found.set(name, [...(found.get(name) ?? []), one]);
+interface Held {
+  key: string;
+  compile: Compile | undefined;
+  hits: number;
+  lines: number[];
+  invalidated: string;
+}
+
+/** The entries by code object: in the order of the next look-up, where it was recorded. */
+function codeObjects(record: CellRecord): [string, Held[]][] {
+  if (record.cache.length) {
+    return record.cache.map((state) => [
+      titleOf(state.name, state.first_line),
+      state.entries.map((one) => ({ ...one, key: one.entry, compile: compileOf(record, one.entry) })),
+    ]);
+  }
+  const found = new Map<string, Held[]>();
+  for (const compile of record.compiles) {
+    const name = titleOf(compile.name, compile.first_line);
+    found.set(name, [...(found.get(name) ?? []), heldOf(record, compile)]);
   }
   return [...found];
 }
 
-function Entry({ view, entry }: { view: View; entry: Compile }): VNode {
-  const key = compileKey(entry);
-  const hits = view.record.calls.flatMap((call) => {
-    const count = call.hits[key];
-    return count ? [{ call, count }] : [];
-  });
-  const reason = mainReason(entry);
+const titleOf = (name: string, line: number): string => `${name || "?"}${line ? `, line ${line}` : ""}`;
+
+function heldOf(record: CellRecord, compile: Compile): Held {
+  const key = compileKey(compile);
+  const calls = record.calls.filter((call) => call.hits[key]);
+  const hits = calls.reduce((sum, call) => sum + (call.hits[key] ?? 0), 0);
+  return { key, compile, hits, lines: calls.map((call) => call.line), invalidated: "" };
+}
+
+function Entry({ view, held }: { view: View; held: Held }): VNode {
+  const { key, compile, hits } = held;
+  const reason = compile && mainReason(compile);
   const guards = view.sizes[key]?.guards ?? 0;
   return (
     <div class="dnx-entry">
@@ -88,19 +106,17 @@ function Entry({ view, entry }: { view: View; entry: Compile }): VNode {
         {key}
       </Chip>
       <span>
-        {entry.status === "ok" ? "" : `${entry.status}: ${entry.reason} `}
+        {compile && compile.status !== "ok" && `${compile.status}: ${compile.reason} `}
         {plural(guards, "guard")}
-        {entry.cell !== null && `, compiled by cell [${entry.cell}]`}
-        {entry.call_line !== null && (
+        {compile && compile.cell !== null && `, compiled by cell [${compile.cell}]`}
+        {compile && compile.cell === null && compile.call_line !== null && (
           <>
-            , compiled at <Place frame={frameAt(entry.call_line)} />
+            , compiled at <Place frame={frameAt(compile.call_line)} />
           </>
         )}
-        {hits.map(({ call, count }, index) => (
-          <span key={index}>
-            , hit {count > 1 ? `${count} times ` : ""}at <Place frame={frameAt(call.line)} />
-          </span>
-        ))}
+        {hits > 0 && `, hit${hits > 1 ? ` ${hits} times` : ""} at `}
+        {hits > 0 && held.lines.map((line) => <Place key={line} frame={frameAt(line)} />)}
+        {held.invalidated && <span class="dnx-warn"> dropped: {held.invalidated}</span>}
         {reason && (
           <>
             {" because "}

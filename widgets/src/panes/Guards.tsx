@@ -76,7 +76,7 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           row={(index) => rows[index] && <Cells row={rows[index]} />}
         />
       )}
-      {rows.length > 0 && (one ? <Detail guard={one} /> : <Shapes part={part} />)}
+      {rows.length > 0 && (one ? <Detail guard={one} part={part} /> : <Shapes part={part} />)}
     </>
   );
 }
@@ -103,14 +103,20 @@ function Cells({ row }: { row: Row }): VNode {
 const failedAt = (reason: RecompileReason): string =>
   reason.call_line === null ? "later" : `at line ${reason.call_line}`;
 
-function Detail({ guard }: { guard: Guard }): VNode {
+function Detail({ guard, part }: { guard: Guard; part: GuardsPart }): VNode {
   const code = guard.code.join("\n");
+  const cost = part.guard_costs.find((one) => one.source === guard.source);
   return (
     <div class="dnx-detail">
       <div class="dnx-bar">
         <b>{guard.kind}</b> <code>{guard.source}</code>
         <Place frame={guard.frame} />
         {guard.origin && <span class="dnx-dim">{guard.origin}</span>}
+        {cost && (
+          <span class="dnx-dim">
+            {cost.microseconds.toPrecision(2)} µs a call{cost.managers > 1 && ", all below it"}
+          </span>
+        )}
         {code && <Copy text={() => code} />}
       </div>
       {code && <pre>{code}</pre>}
@@ -121,8 +127,8 @@ function Detail({ guard }: { guard: Guard }): VNode {
 
 /** Conditions on symbolic sizes, and what the symbols stand for. */
 function Shapes({ part }: { part: GuardsPart }): VNode {
-  const { shape_guards: shapes, symbols } = part;
-  if (!shapes.length && !symbols.length) {
+  const { shape_guards: shapes, symbols, specializations } = part;
+  if (!shapes.length && !symbols.length && !specializations.length) {
     return <p class="dnx-detail dnx-dim">Point at a guard to see its code.</p>;
   }
   return (
@@ -132,6 +138,12 @@ function Shapes({ part }: { part: GuardsPart }): VNode {
           <b>{symbol.name}</b> = {symbol.sources.join(" = ")}
           {symbol.hint && <> was {symbol.hint}</>}
           {symbol.range && <> in {symbol.range}</>} <Place frame={symbol.frame} />
+        </p>
+      ))}
+      {specializations.map((one) => (
+        <p key={one.symbol}>
+          <b>{one.symbol}</b> became the constant {one.value}: {one.reason}{" "}
+          <Place frame={one.frame} />
         </p>
       ))}
       {shapes.map((shape, index) => (
