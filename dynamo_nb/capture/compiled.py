@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._dynamo.eval_frame import OptimizedModule, innermost_fn
 
+from dynamo_nb.capture.memory import MEMORY
 from dynamo_nb.capture.stacks import code_name, is_internal
 from dynamo_nb.events import Event
 from dynamo_nb.record.types import Bypass, CompiledObject
@@ -17,6 +18,13 @@ from dynamo_nb.record.types import Bypass, CompiledObject
 __all__ = ["compiled_objects"]
 
 _ENTERING_METHODS = ("forward", "__call__")
+
+#: Code that does not run where it is written, and code that runs only if something holds.
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_CONDITIONS = (
+    *(ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.Match, ast.For, ast.AsyncFor),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.With, ast.AsyncWith),
+)
 
 
 def compiled_objects(
@@ -39,6 +47,7 @@ def compiled_objects(
         return []
     entered = _entered_codes(events)
     calls = list(_top_level_calls(tree))
+    certain = list(_top_level_calls(tree, (*_SCOPES, *_CONDITIONS)))
     lines = _assignment_lines(tree)
     found = []
     for name in _names(tree):
@@ -57,6 +66,8 @@ def compiled_objects(
                     for call in calls
                     if _goes_around(call, name, original, namespace)
                 ],
+                calls=sorted({c.lineno for c in certain if _is_name(c.func, name)}),
+                given_up=MEMORY.left_alone(callee.code) if callee.code is not None else "",
             )
         )
     return found
@@ -67,6 +78,7 @@ class _Callee(NamedTuple):
 
     name: str
     keys: tuple[Any, ...]
+    code: CodeType | None
 
 
 def _original(item: Any) -> Any:
@@ -86,10 +98,10 @@ def _callee(original: Any) -> _Callee:
         kind = type(original)
         code: CodeType | None = getattr(kind.forward, "__code__", None)
         name = f"{kind.__name__}.forward"
-        return _Callee(name, (kind.__name__, *_code_key(code)))
+        return _Callee(name, (kind.__name__, *_code_key(code)), code)
     function = getattr(original, "__func__", original)
     code = getattr(function, "__code__", None)
-    return _Callee(code_name(code) if code else type(original).__name__, _code_key(code))
+    return _Callee(code_name(code) if code else type(original).__name__, _code_key(code), code)
 
 
 def _code_key(code: CodeType | None) -> tuple[Any, ...]:
@@ -120,14 +132,20 @@ def _names(tree: ast.AST) -> list[str]:
     return list(dict.fromkeys([*names, *defined]))
 
 
-def _top_level_calls(tree: ast.AST) -> Iterator[ast.Call]:
-    """Yield the calls outside `def`, `class` and `lambda`."""
+def _top_level_calls(
+    tree: ast.AST, without: tuple[type[ast.AST], ...] = _SCOPES
+) -> Iterator[ast.Call]:
+    """Yield the calls outside `def`, `class` and `lambda`, or outside other kinds of node."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if isinstance(node, without):
             continue
         if isinstance(node, ast.Call):
             yield node
-        yield from _top_level_calls(node)
+        yield from _top_level_calls(node, without)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _assignment_lines(tree: ast.Module) -> dict[str, int]:

@@ -47,9 +47,6 @@ _HARMLESS = (
     "already started executing",
 )
 
-#: How `Call.reason` begins when Dynamo was not asked, because it had given the function up.
-_LEFT_ALONE = "since an earlier call"
-
 #: What a call without an entry that fits and without a compile says, and what to do then.
 _LIMIT = (
     "the call fits none of its entries, and Dynamo makes no more (it had reached the recompile "
@@ -78,6 +75,10 @@ def not_compiled(record: CellRecord) -> Iterator[Finding]:
             yield _frame_finding(record, frame)
     yield from (_call_finding(call) for call in record.calls if _is_eager_call(record, call))
     yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
+    for held in record.compiled_objects:
+        lines = _unwatched_calls(record, held)
+        if lines:
+            yield _unwatched_finding(held, lines)
 
 
 def never_entered(record: CellRecord) -> Iterator[Finding]:
@@ -204,8 +205,42 @@ def _is_eager_call(record: CellRecord, call: Call) -> bool:
         return False
     if not call.reason:
         return True
-    told = any(call.name == item.name for item in (*own_compiles(record), *record.frames))
-    return _LEFT_ALONE in call.reason and not told and not _is_harmless(call.reason)
+    told = {compiled.name for compiled in own_compiles(record)}
+    told |= {frame.name for frame in record.frames}
+    raised = record.error is not None and record.error.line == call.line
+    return call.name not in told and not raised and not _is_harmless(call.reason)
+
+
+def _unwatched_calls(record: CellRecord, held: CompiledObject) -> list[int]:
+    """Return the lines that called a compiled object without Dynamo being asked about it.
+
+    Calls behind a condition or in a block are not counted, since they may not have run.
+    """
+    if held.entered or _is_harmless(held.given_up):
+        return []
+    end = record.error.line if record.error else None
+    asked = {call.line for call in record.calls}
+    stopped = record.error is not None and end is None
+    return [
+        line for line in held.calls if not stopped and line not in asked and (not end or line < end)
+    ]
+
+
+def _unwatched_finding(held: CompiledObject, lines: list[int]) -> Finding:
+    known = f"Dynamo leaves it alone since an earlier call: {stable(held.given_up)}"
+    unknown = (
+        "Dynamo was not asked about it: it gave the code up in a cell that was not watched, or is "
+        "switched off (set_stance, disable)"
+    )
+    return Finding(
+        code="not-compiled",
+        severity="warning",
+        message=f"`{held.name}` ran eagerly: {known if held.given_up else unknown}.",
+        advice=_LOOK_AGAIN,
+        line=lines[0],
+        lines=cell_lines(held.line, *lines),
+        count=len(lines),
+    )
 
 
 def _call_finding(call: Call) -> Finding:

@@ -13,7 +13,7 @@ from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compile
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref, StackFrame
 
-__all__ = ["Reason", "compile_error", "parse_reasons", "specialized_dim"]
+__all__ = ["Reason", "compile_error", "constraint_violations", "parse_reasons"]
 
 _NO_FAKE = re.compile(r"no fake impl registered for (?:<CustomOpDef\()?([\w:.]+)\)?")
 _SPECIALIZED = re.compile(
@@ -54,8 +54,8 @@ def compile_error(record: CellRecord) -> Iterator[Finding]:
             yield _finding(record, compiled, "compile-error", message, _advice(error))
 
 
-def specialized_dim(record: CellRecord) -> Iterator[Finding]:
-    """A dimension that was to be dynamic has one size only in this code."""
+def constraint_violations(record: CellRecord) -> Iterator[Finding]:
+    """A dimension that is marked dynamic has one size only in this code: the compile failed."""
     for compiled, error in _errors(record):
         for match in _SPECIALIZED.finditer(error.message):
             message = (

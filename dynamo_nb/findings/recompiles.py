@@ -33,6 +33,8 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
     """
     for causes in _together(record):
         first = causes[0]
+        if first.specialization is not None and first.specialization.frame is not None:
+            continue  # said by `specialized-dim`, which knows the line
         if first.symbol is None or not _is_passed(first):
             severity = "warning" if first.symbol is None else "info"
             message = _recompile_message(record, causes)
@@ -108,7 +110,8 @@ def _together(record: CellRecord) -> list[list[RecompileCause]]:
     groups: dict[tuple[object, ...], list[RecompileCause]] = {}
     for cause in recompile_causes(record):
         compiles = tuple(change.compiled.key for change in cause.changes)
-        key = (compiles, cause.line, tuple(cause.values), cause.symbol is None)
+        specialized = cause.specialization.frame if cause.specialization else None
+        key = (compiles, cause.line, tuple(cause.values), cause.symbol is None, specialized)
         groups.setdefault(key, []).append(cause)
     return list(groups.values())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dynamo_nb.findings.breaks import graph_break
+from dynamo_nb.findings.dims import specialized_dim
 from dynamo_nb.findings.eager import never_entered, not_compiled
-from dynamo_nb.findings.errors import compile_error, specialized_dim
+from dynamo_nb.findings.differs import result_differs
+from dynamo_nb.findings.errors import compile_error
 from dynamo_nb.findings.hooks import unguarded_hook
 from dynamo_nb.findings.loops import unrolled_loop
 from dynamo_nb.findings.recompiles import (
@@ -15,6 +17,7 @@ from dynamo_nb.findings.recompiles import (
     recompile_limit,
     self_invalidating_guard,
 )
+from dynamo_nb.findings.slow import slow_compile
 from dynamo_nb.record.types import CellRecord, Finding
 
 __all__ = ["CODES", "RULES", "find"]
@@ -25,6 +28,7 @@ Rule = Callable[[CellRecord], Iterable[Finding]]
 #: what does not run compiled at all, what is compiled over and over, what runs in pieces.
 RULES: dict[str, Rule] = {
     "compile-error": compile_error,
+    "result-differs": result_differs,
     "specialized-dim": specialized_dim,
     "never-entered": never_entered,
     "unguarded-hook": unguarded_hook,
@@ -35,6 +39,7 @@ RULES: dict[str, Rule] = {
     "graph-break": graph_break,
     "unrolled-loop": unrolled_loop,
     "became-dynamic": became_dynamic,
+    "slow-compile": slow_compile,
 }
 
 CODES = tuple(RULES)

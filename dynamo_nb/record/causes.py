@@ -19,6 +19,7 @@ from dynamo_nb.record.types import (
     Compile,
     GraphBreak,
     RecompileReason,
+    Specialization,
     StackFrame,
     Symbol,
 )
@@ -162,12 +163,14 @@ class RecompileCause(Struct, frozen=True, kw_only=True):
     """One thing that changed, and all the recompiles that it led to, in time's order.
 
     `name` is what changed as a person would write it (`x.dtype`, `len(history)`). `symbol` is what
-    stands for it in the new entry, when it became dynamic.
+    stands for it in the new entry, when it became dynamic; `specialization` tells that it was to
+    become so, and that a line made it a constant again.
     """
 
     name: str
     changes: list[Change]
     symbol: Symbol | None = None
+    specialization: Specialization | None = None
 
     @property
     def first(self) -> RecompileReason:
@@ -209,8 +212,7 @@ def recompile_causes(record: CellRecord) -> list[RecompileCause]:
     for compiled in recompiles(record):
         for index in _reasons_that_matter(compiled):
             reason = compiled.recompile_reasons[index]
-            symbol = _new_symbol(compiled, reason)
-            key = (_code_object(compiled), _name(compiled, reason), symbol.name if symbol else "")
+            key = (_code_object(compiled), _name(compiled, reason), *_outcome(compiled, reason))
             groups.setdefault(key, []).append(Change(compiled=compiled, index=index))
     causes = [_cause(changes) for changes in groups.values()]
     return sorted(causes, key=lambda cause: -len(cause.changes))
@@ -218,11 +220,28 @@ def recompile_causes(record: CellRecord) -> list[RecompileCause]:
 
 def _cause(changes: list[Change]) -> RecompileCause:
     first = changes[0]
+    symbol = _new_symbol(first.compiled, first.reason)
+    specialization = _specialization(first.compiled, symbol)
     return RecompileCause(
         name=_name(first.compiled, first.reason),
         changes=changes,
-        symbol=_new_symbol(first.compiled, first.reason),
+        symbol=None if specialization else symbol,
+        specialization=specialization,
     )
+
+
+def _outcome(compiled: Compile, reason: RecompileReason) -> tuple[str, ...]:
+    """Return what tells causes of one name apart: the new entry's symbol, and what became of it."""
+    symbol = _new_symbol(compiled, reason)
+    specialization = _specialization(compiled, symbol)
+    frame = specialization.frame if specialization else None
+    return symbol.name if symbol else "", f"{frame.file}:{frame.line}" if frame else ""
+
+
+def _specialization(compiled: Compile, symbol: Symbol | None) -> Specialization | None:
+    """Return the specialization of a symbol in its entry, None when it stayed dynamic."""
+    found = (item for item in compiled.specializations if symbol and item.symbol == symbol.name)
+    return next(found, None)
 
 
 def _code_object(compiled: Compile) -> str:

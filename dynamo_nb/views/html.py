@@ -19,7 +19,7 @@ from dynamo_nb.views.context import Context
 from dynamo_nb.views.inline import code_html, listing_html, prose, tied
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.marks import Marks
-from dynamo_nb.views.model import Report, base_name
+from dynamo_nb.views.model import Report, base_name, repeatable
 from dynamo_nb.views.phrases import compile_summary, function_text, headline, mode_text
 from dynamo_nb.views.plain import clip, excerpt, place
 from dynamo_nb.views.sections import compile_sections
@@ -37,7 +37,7 @@ _SOURCE_SHARE = 3  # the part of an output's size that the source may take: a th
 
 def to_html(record: CellRecord) -> str:
     """Return the static HTML output of a cell: bounded, and the same for the same record."""
-    return _render("output.html.j2", record, CELL_OUTPUT)
+    return _render("output.html.j2", repeatable(record), CELL_OUTPUT)
 
 
 def to_page(record: CellRecord) -> str:

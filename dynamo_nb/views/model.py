@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
@@ -177,6 +179,12 @@ def final_breaks(entry: Compile) -> list[GraphBreak]:
     for item in entry.graph_breaks:
         seen.setdefault((item.kind, item.reason, item.frame), item)
     return list(seen.values())
+
+
+def repeatable(record: CellRecord) -> CellRecord:
+    """Return a record without the findings that rest on measured times."""
+    kept = [finding for finding in record.findings if not finding.measured]
+    return replace(record, findings=kept)
 
 
 def main_reason(entry: Compile) -> RecompileReason | None:

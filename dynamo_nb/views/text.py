@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dynamo_nb.record.check_text import check_text, difference_text
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
@@ -18,7 +19,7 @@ from dynamo_nb.record.types import (
     GraphBreak,
     StackFrame,
 )
-from dynamo_nb.views.model import Function, Report, final_breaks, main_reason
+from dynamo_nb.views.model import Function, Report, final_breaks, main_reason, repeatable
 from dynamo_nb.views.phrases import (
     calls_text,
     compile_summary,
@@ -62,7 +63,7 @@ _DETAILS = (
 
 def to_text(record: CellRecord) -> str:
     """Return the summary of a record as plain text."""
-    report = Report(record)
+    report = Report(repeatable(record))
     text = ""
     for detail in _DETAILS:
         text = "\n\n".join("\n".join(lines) for lines in _blocks(report, detail) if lines)
@@ -76,6 +77,7 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_findings(report, detail))
     yield list(_functions(report, detail))
     yield list(_calls(report.record, detail))
+    yield list(_checks(report.record, detail))
     yield list(_uncompiled(report, detail))
     yield list(_end(report.record, detail))
 
@@ -188,6 +190,20 @@ def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
             name = brief(call.name, 60)
             yield from _wrap(f"  line {call.line}  {name}: {text}", _HANG)
     yield from _more(len(record.calls) - detail.calls, "call", "  ")
+
+
+def _checks(record: CellRecord, detail: _Detail) -> Iterator[str]:
+    """Yield whether compiled calls agree with eager ones (`--check`)."""
+    if record.checks:
+        yield "Check against eager"
+    for check in record.checks[: detail.calls]:
+        where = f"line {check.line}  {brief(check.name, 60)}: " if check.line else ""
+        yield from _wrap(f"  {where}{check_text(check)}", _HANG)
+        for mismatch in check.mismatches[: detail.breaks]:
+            kernel = f", written by {mismatch.kernel}" if mismatch.kernel else ""
+            yield from _wrap(f"{_INDENT}{brief(difference_text(mismatch), 240)}{kernel}", _HANG)
+        yield from _more(len(check.mismatches) - detail.breaks, "difference", _INDENT)
+    yield from _more(len(record.checks) - detail.calls, "check", "  ")
 
 
 def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
