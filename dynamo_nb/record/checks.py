@@ -59,18 +59,20 @@ def _placed(mismatch: Mismatch, entry: Compile) -> Mismatch:
     graphs = [graph for graph in entry.graphs if graph.stage == "dynamo"]
     if len(graphs) != 1:
         return mismatch
-    node = _node_of(mismatch, graphs[0])
-    if node is None:
-        return mismatch
-    frame = innermost(node.frames)
-    return replace(mismatch, frame=frame, kernel=_kernel_of(entry, f"{graphs[0].name}/{node.name}"))
-
-
-def _node_of(mismatch: Mismatch, graph: Graph) -> Node | None:
-    """Return the node of Dynamo's graph that makes what differs."""
+    graph, kernel = graphs[0], ""
     if mismatch.what == "output":
-        return _output_node(mismatch.position, mismatch.outputs, graph)
-    return _writing_node(mismatch.name, graph)
+        node = _output_node(mismatch.position, mismatch.outputs, graph)
+    else:
+        inputs = [node for node in graph.nodes if node.op == "placeholder"]
+        at = _input_position(mismatch.name, inputs)
+        if at is None:
+            return mismatch
+        node = _writing_node(inputs[at], graph)
+        kernel = _kernel_into(entry, at, len(inputs))
+    if node is None:
+        return replace(mismatch, kernel=kernel)
+    kernel = kernel or _kernel_from(entry, f"{graph.name}/{node.name}")
+    return replace(mismatch, frame=innermost(node.frames), kernel=kernel)
 
 
 def _output_node(position: int, outputs: int, graph: Graph) -> Node | None:
@@ -82,14 +84,15 @@ def _output_node(position: int, outputs: int, graph: Graph) -> Node | None:
     return nodes.get(returned[position])
 
 
-def _writing_node(name: str, graph: Graph) -> Node | None:
-    """Return the last node that writes into an input, or into a view of it."""
+def _input_position(name: str, inputs: list[Node]) -> int | None:
+    """Return which of a graph's inputs an argument, buffer or global is."""
     wanted = re.sub(r"\W+", "_", name).strip("_").lower()
-    aliases = {
-        node.name
-        for node in graph.nodes
-        if node.op == "placeholder" and _argument(node.target) == wanted
-    }
+    return next((i for i, node in enumerate(inputs) if _argument(node.target) == wanted), None)
+
+
+def _writing_node(placeholder: Node, graph: Graph) -> Node | None:
+    """Return the last node that writes into an input, or into a view of it."""
+    aliases = {placeholder.name}
     last = None
     for node in graph.nodes:
         if not (node.op.startswith("call") and node.inputs and node.inputs[0] in aliases):
@@ -108,18 +111,39 @@ def _argument(target: str) -> str:
     return _GROUPS.sub("", target.lower().removeprefix("l_").removeprefix("g_")).strip("_")
 
 
-def _kernel_of(entry: Compile, origin: str) -> str:
+def _post_grad(entry: Compile) -> list[Graph]:
+    return [g for g in entry.graphs if g.stage == "post_grad" and g.direction != "backward"]
+
+
+def _kernel_into(entry: Compile, position: int, inputs: int) -> str:
+    """Return the kernel that copies into an input of the graph, which keeps the inputs' order."""
+    for graph in _post_grad(entry):
+        names = [node.name for node in graph.nodes if node.op == "placeholder"]
+        if len(names) == inputs:
+            written = {
+                (graph.name, node.name)
+                for node in graph.nodes
+                if "copy_" in node.target and node.inputs[:1] == [names[position]]
+            }
+            return _kernel_with(entry, written)
+    return ""
+
+
+def _kernel_from(entry: Compile, origin: str) -> str:
     """Return the last kernel that holds a node which comes from `origin`."""
-    graphs = [g for g in entry.graphs if g.stage == "post_grad" and g.direction != "backward"]
     known = {f"{graph.name}/{node.name}": node for graph in entry.graphs for node in graph.nodes}
     made = {
         (graph.name, node.name)
-        for graph in graphs
+        for graph in _post_grad(entry)
         for node in graph.nodes
         if origin in _origins(node, known)
     }
-    writing = [k.name for k in entry.kernels if any((k.graph, name) in made for name in k.nodes)]
-    return writing[-1] if writing else ""
+    return _kernel_with(entry, made)
+
+
+def _kernel_with(entry: Compile, nodes: set[tuple[str, str]]) -> str:
+    holding = [k.name for k in entry.kernels if any((k.graph, name) in nodes for name in k.nodes)]
+    return holding[-1] if holding else ""
 
 
 def _origins(node: Node, known: dict[str, Node]) -> Iterator[str]:

@@ -41,6 +41,7 @@ _NAMES = frozenset(
         "artifact:compiled_function_forward",
         "artifact:compiled_function_backward",
         "artifact:compiled_fn_wrapper",
+        "artifact:output_alias_wrapper",
         "artifact:dynamo_graph_break_reason",
         "artifact:recompile_reasons",
         "artifact:dynamo_error",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dynamo_nb.record.check_text import check_text, difference_text
 from dynamo_nb.record.types import (
     CELL,
     Call,
+    Check,
     Compile,
     CompiledObject,
     Frame,
+    Mismatch,
     RecompileReason,
     StackFrame,
 )
@@ -20,7 +23,7 @@ from dynamo_nb.views.phrases import OWN_FILES, calls_text
 from dynamo_nb.views.plain import place, plural
 from dynamo_nb.views.source import listing
 
-__all__ = ["calls", "frames", "recompiles", "sources"]
+__all__ = ["calls", "checks", "frames", "recompiles", "sources"]
 
 
 def recompiles(context: Context) -> Iterator[Section]:
@@ -86,6 +89,39 @@ def calls(context: Context) -> Iterator[Section]:
                 ),
             ],
             is_open=context.limits.exact,
+        )
+
+
+def checks(context: Context) -> Iterator[Section]:
+    """Yield whether compiled calls agree with eager ones, and all that differs."""
+
+    def row(check: Check) -> tuple[tuple[object, ...], str]:
+        return (
+            check.line or "",
+            check.name,
+            check_text(check),
+        ), context.marks.of_lines([check.line])
+
+    def difference_row(item: tuple[Check, Mismatch]) -> tuple[tuple[object, ...], str]:
+        check, mismatch = item
+        return (
+            check.name,
+            difference_text(mismatch),
+            mismatch.kernel,
+            where(mismatch.frame),
+        ), context.marks.of(mismatch.frame)
+
+    record = context.record
+    differing = [(check, mismatch) for check in record.checks for mismatch in check.mismatches]
+    if record.checks:
+        yield Section(
+            title="check against eager",
+            summary=plural(len(differing), "difference"),
+            blocks=[
+                table("line|call|outcome", record.checks, row, context.limits),
+                table("call|what differs|kernel|line", differing, difference_row, context.limits),
+            ],
+            is_open=True,
         )
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from dynamo_nb.record.types import CELL, CellRecord, Finding
 from dynamo_nb.views.blocks import Section
-from dynamo_nb.views.cell_sections import calls, frames, recompiles, sources
+from dynamo_nb.views.cell_sections import calls, checks, frames, recompiles, sources
 from dynamo_nb.views.context import Context
 from dynamo_nb.views.inline import code_html, listing_html, prose, tied
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
@@ -107,7 +107,8 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
     template = environment().get_template(name)
     bare = template.render(**fixed, before=[], parts=[], after=[], parts_left=0, data="")
     space = _Space(limits.size - len(bare.encode()))
-    before = _fitting([*recompiles(context), *calls(context)], space, limits)
+    cell = [*checks(context), *recompiles(context), *calls(context)]
+    before = _fitting(cell, space, limits)
     after = _fitting([*frames(context), *sources(context)], space, limits)
     return template.render(
         **fixed,

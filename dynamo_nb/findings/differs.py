@@ -1,0 +1,72 @@
+"""Compiled calls whose results are not those of the eager call (`%%dynamo --check`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynamo_nb.findings.wording import cell_lines, function
+from dynamo_nb.record.causes import cell_frame
+from dynamo_nb.record.check_text import difference_text
+from dynamo_nb.record.types import CellRecord, Check, Finding, Mismatch, Ref
+
+__all__ = ["result_differs"]
+
+#: What the first stage that differs means.
+_STAGES = {
+    "eager": (
+        "Dynamo's own tracing is at fault: no compiler takes part at this stage. A change that a "
+        "trace can't see (a mutated object, a patched function) is the usual cause."
+    ),
+    "aot_eager": (
+        "AOTAutograd is at fault: look at mutated inputs, views and custom autograd functions."
+    ),
+    "aot_eager_decomp_partition": (
+        "A decomposition or the split into forward and backward is at fault."
+    ),
+    "inductor": "Inductor is at fault: with `--backend aot_eager` the result is right.",
+}
+_OWN = "The backend is at fault: up to its call the result is right."
+_UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`, or write it differently."
+
+
+def result_differs(record: CellRecord) -> Iterator[Finding]:
+    """A compiled call gives another result than the same call made eagerly."""
+    for check in record.checks:
+        if check.status == "differs" and check.mismatches:
+            yield _finding(record, check)
+
+
+def _finding(record: CellRecord, check: Check) -> Finding:
+    first, *rest = check.mismatches
+    frame = cell_frame([first.frame])
+    more = (
+        f" {len(rest)} more {'things differ' if len(rest) > 1 else 'thing differs'}."
+        if rest
+        else ""
+    )
+    written = f"; {first.kernel} writes it" if first.kernel else ""
+    return Finding(
+        code="result-differs",
+        severity="error",
+        message=(
+            f"`{function(check.name)}` compiled is not what it is eagerly: "
+            f"{difference_text(first)}. First different at the stage {check.stage}{written}.{more}"
+        ),
+        advice=_STAGES.get(check.stage, _OWN) + _UNTIL_MENDED,
+        line=frame.line if frame else check.line,
+        lines=cell_lines(frame.line if frame else None, check.line),
+        count=check.count,
+        frame=first.frame,
+        refs=_refs(record, check, first),
+    )
+
+
+def _refs(record: CellRecord, check: Check, mismatch: Mismatch) -> list[Ref]:
+    if not check.compile:
+        return []
+    kernels = [
+        Ref(check.compile, "kernel", f"{kernel.graph}/{kernel.name}")
+        for kernel in record.compile(check.compile).kernels
+        if mismatch.kernel == kernel.name
+    ]
+    return [*kernels, Ref(check.compile, "compile", "")]
