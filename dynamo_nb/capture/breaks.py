@@ -6,8 +6,9 @@ from typing import Any
 
 from dynamo_nb.capture.plain import place_of_instruction, places_of_stack
 from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.registry import by_kind
 
-__all__ = ["explained", "install_breaks", "install_explanations"]
+__all__ = ["explained", "filled", "install_breaks", "install_explanations"]
 
 #: The structured parts of the messages formatted lately, by the whole text.
 _PARTS: dict[str, dict[str, Any]] = {}
@@ -44,6 +45,18 @@ def explained(message: str) -> dict[str, Any]:
     return inner[-1] if inner else {}
 
 
+def filled(kind: str, parts: dict[str, Any]) -> dict[str, Any]:
+    """Return a break's parts, those that it lacks taken from torch's registry."""
+    known = by_kind(kind)
+    explanation = known.explanation if known is not None else ""
+    hints = known.hints if known is not None else []
+    return {
+        **parts,
+        "explanation": parts.get("explanation") or explanation,
+        "hints": parts.get("hints") or hints,
+    }
+
+
 def install_breaks(hooked: Hooked) -> None:
     """Watch `InstructionTranslatorBase.log_graph_break` (2.13), where the translator still stands.
 
@@ -57,6 +70,7 @@ def install_breaks(hooked: Hooked) -> None:
             return
         parts = explained(str(getattr(exc, "msg", None) or exc)) or explained(reason)
         kind = parts.get("kind") or getattr(exc, "gb_type", None) or type(exc).__name__
+        parts = filled(kind, parts)
         url = get_gbid_documentation_link(kind) or ""
         stack = places_of_stack(getattr(exc, "real_stack", None))
         hooked.recorder.emit(
@@ -64,8 +78,8 @@ def install_breaks(hooked: Hooked) -> None:
             {
                 "kind": kind,
                 "reason": reason,
-                "explanation": parts.get("explanation", ""),
-                "hints": parts.get("hints", []),
+                "explanation": parts["explanation"],
+                "hints": parts["hints"],
                 "context": parts.get("context", ""),
                 "id": url.rstrip("/").rsplit("/", 1)[-1].removesuffix(".html").upper(),
                 "url": url,

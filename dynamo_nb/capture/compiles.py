@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from types import CodeType
 from typing import Any
 
-from dynamo_nb.capture.breaks import explained
+from dynamo_nb.capture.breaks import explained, filled
 from dynamo_nb.capture.memory import MEMORY, global_state
 from dynamo_nb.capture.plain import Place, place_of_summary, places_of_stack
 from dynamo_nb.capture.recorder import Hooked
@@ -76,15 +76,17 @@ def error_data(error: BaseException) -> dict[str, Any]:
     """
     message = str(getattr(error, "msg", None) or error)
     parts = explained(message)
+    kind = getattr(error, "gb_type", None) or parts.get("kind", "")
+    parts = filled(kind, parts)
     stack = places_of_stack(getattr(error, "real_stack", None))
     innermost = getattr(error, "innermost_user_frame_summary", None)
     frame: Place | None = place_of_summary(innermost) if innermost is not None else None
     return {
         "type": type(error).__name__,
         "message": message,
-        "kind": getattr(error, "gb_type", None) or parts.get("kind", ""),
-        "explanation": parts.get("explanation", ""),
-        "hints": parts.get("hints", []),
+        "kind": kind,
+        "explanation": parts["explanation"],
+        "hints": parts["hints"],
         "frame": frame or (stack[-1] if stack else None),
         "user_stack": stack,
     }
