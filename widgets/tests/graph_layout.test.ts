@@ -134,14 +134,11 @@ describe("layout of 20 000 nodes", () => {
   });
 
   it("lays out everything within its time", () => {
-    const times = [0, 1, 2].map(() => {
-      const fresh = treeOf(bigGraph(20_000));
-      opened(fresh, "all");
-      const start = performance.now();
-      layout(fresh);
-      return performance.now() - start;
-    });
-    expect(Math.min(...times)).toBeLessThan(3000); // wall time, of any machine; benchmarks/explorer.py measures
+    const fresh = opened(treeOf(bigGraph(20_000)), "all");
+    const before = process.cpuUsage().user;
+    layout(fresh);
+    // Any machine, and a busy one: benchmarks/explorer.py holds it to 0.6 s.
+    expect((process.cpuUsage().user - before) / 1e6).toBeLessThan(3);
   });
 });
 

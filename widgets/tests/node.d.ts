@@ -8,3 +8,4 @@ declare module "node:zlib" {
 declare module "node:url" {
   export function fileURLToPath(url: string): string;
 }
+declare const process: { cpuUsage(): { user: number; system: number } };

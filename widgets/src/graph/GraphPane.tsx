@@ -10,6 +10,7 @@ import type { Colour } from "./colour";
 import { describe } from "./describe";
 import { GraphView } from "./graphview";
 import { Outline } from "./Outline";
+import type { NodeSet } from "./marks";
 import { GraphState, type Mode } from "./state";
 import { type Box, isGroup, shownBox } from "./tree";
 
@@ -48,6 +49,7 @@ export function GraphPane(props: GraphPaneProps): VNode {
     };
   }, [state]);
   useEffect(() => effect(() => followPin(state, view.current)), [state]);
+  useEffect(() => effect(() => bringOne(state.foundSet.value, state, view.current)), [state]);
 
   const mode = state.mode.value;
   const go = (node: number): void => {
@@ -85,6 +87,7 @@ function drawingFor(
   search: () => void,
 ): { view: GraphView; stop(): void } {
   let changed: Box | null = null;
+  let begun = 0;
   const toggle = (group: Box): void => {
     changed = group;
     state.toggle(group);
@@ -106,6 +109,8 @@ function drawingFor(
       state.version.value;
       view.show(state.tree, changed);
       changed = null;
+      if (state.begun.value > begun) view.home();
+      begun = state.begun.value;
     }),
     effect(() => view.setMarks({ hue: state.colouring.value.hue })),
     effect(() => view.setMarks({ lit: state.lit.value, found: state.foundSet.value })),
@@ -134,9 +139,14 @@ function followPin(state: GraphState, view: GraphView | null): void {
     view.reveal(own);
     return;
   }
-  const lit = state.lit.value;
+  bringOne(state.lit.value, state, view);
+}
+
+/** Bring one of some nodes to the screen when none is there, opening nothing. */
+function bringOne(nodes: NodeSet | null, state: GraphState, view: GraphView | null): void {
+  if (!nodes || !view) return;
   const { order, leafOf } = state.tree;
-  const leaves = lit ? order.map((node) => leafOf[node]!).filter((box) => lit.countIn(box)) : [];
+  const leaves = order.map((node) => leafOf[node]!).filter((box) => nodes.countIn(box));
   const boxes = [...new Set(leaves.map(shownBox))];
   if (boxes[0] && !boxes.some((box) => view.isSeen(box))) view.reveal(boxes[0]);
 }
@@ -152,8 +162,8 @@ function Tools(props: {
     ["drawing", "drawing"],
     ["outline", "outline"],
   ];
-  const camera = (act: (camera: GraphView["camera"]) => void) => (): void => {
-    if (view.current) act(view.current.camera);
+  const on = (act: (view: GraphView) => void) => (): void => {
+    if (view.current) act(view.current);
   };
   return (
     <div class="dnx-g-tools" role="toolbar" aria-label="graph">
@@ -169,22 +179,22 @@ function Tools(props: {
         <button title="open all modules" onClick={() => state.setAll(true)}>
           open all
         </button>
-        <button title="close all modules" onClick={() => state.closeAll()}>
+        <button title="close all modules" onClick={() => state.setAll(false)}>
           close all
         </button>
       </span>
       {state.mode.value === "drawing" && (
         <span class="dnx-g-buttons" role="group" aria-label="zoom">
-          <button aria-label="zoom out" title="zoom out (−)" onClick={camera((one) => one.zoom(0.8))}>
+          <button aria-label="zoom out" title="zoom out (−)" onClick={on((one) => one.camera.zoom(0.8))}>
             −
           </button>
-          <button title="reading size (1)" onClick={camera((one) => one.home())}>
+          <button title="reading size (1)" onClick={on((one) => one.home())}>
             {Math.round(scale.value * 100)}%
           </button>
-          <button aria-label="zoom in" title="zoom in (+)" onClick={camera((one) => one.zoom(1.25))}>
+          <button aria-label="zoom in" title="zoom in (+)" onClick={on((one) => one.camera.zoom(1.25))}>
             +
           </button>
-          <button title="show all (0)" onClick={camera((one) => one.fit())}>
+          <button title="show all (0)" onClick={on((one) => one.camera.fit())}>
             fit
           </button>
         </span>

@@ -55,33 +55,35 @@ export class Camera {
 
   /** Show the whole drawing. */
   fit(): void {
-    this.centre(this.scaleFor(this.screen().height));
+    this.centre(this.scale());
   }
 
-  /** Show the top of the drawing at a size that can be read. */
-  home(): void {
-    this.centre(Math.max(READABLE, this.scaleFor(this.screen().height)));
+  /** Show the top of the drawing at a size that can be read; `x` in the middle if it is wide. */
+  home(x?: number): void {
+    this.centre(Math.max(READABLE, this.scale()), x);
   }
 
-  private scaleFor(height: number): number {
+  /** The scale at which the whole drawing is seen. */
+  private scale(): number {
     const drawing = this.drawing();
-    const { width } = this.screen();
+    const { width, height } = this.screen();
     const across = (width - 2 * MARGIN) / Math.max(1, drawing.width);
     const down = (height - 2 * MARGIN) / Math.max(1, drawing.height);
     return Math.min(1, Math.max(LEAST, Math.min(across, down)));
   }
 
   private least(): number {
-    return Math.min(0.2, this.scaleFor(this.screen().height));
+    return Math.min(0.2, this.scale());
   }
 
-  private centre(scale: number): void {
+  private centre(scale: number, at?: number): void {
     const drawing = this.drawing();
     const screen = this.screen();
     const spare = screen.height - drawing.height * scale;
+    const wide = drawing.width * scale > screen.width;
     this.set({
       scale,
-      x: (screen.width - drawing.width * scale) / 2,
+      x: screen.width / 2 - (wide && at !== undefined ? at : drawing.width / 2) * scale,
       y: Math.max(MARGIN, Math.min(spare / 2, 2 * MARGIN)),
     });
   }

@@ -1,12 +1,13 @@
 /** Paints the drawing from afar: shapes and colours, and the names of groups. */
 import type { Camera, View } from "./camera";
-import { hueOf, type Marks, statesOf } from "./marks";
+import { hueOf, type Marks } from "./marks";
 import type { Palette } from "./palette";
 import { trace } from "./paths";
 import type { Drawing } from "./scene";
 import { type Box, isGroup } from "./tree";
 
 const LABEL = 11; // pixels on the screen, at any scale
+const CURVES = 0.12; // the scale below which curves and outlines are not seen
 
 export class CanvasPainter {
   readonly element = document.createElement("canvas");
@@ -66,7 +67,13 @@ export class CanvasPainter {
     pen.lineWidth = 1 / scale;
     pen.strokeStyle = this.palette.colour("edge");
     pen.beginPath();
-    for (const one of drawing.segmentsIn(camera.seen())) trace(one.points, false, pen, one.branch);
+    for (const { points, branch } of drawing.segmentsIn(camera.seen())) {
+      if (scale > CURVES) trace(points, false, pen, branch);
+      else {
+        pen.moveTo(points[branch]!, points[branch + 1]!);
+        for (let at = branch + 2; at < points.length; at += 2) pen.lineTo(points[at]!, points[at + 1]!);
+      }
+    }
     pen.stroke();
     if (!marks.chosen) return;
     pen.lineWidth = 2 / scale;
@@ -76,19 +83,41 @@ export class CanvasPainter {
     pen.stroke();
   }
 
+  /** All boxes of one colour at once: that is what a canvas is quick at. */
   private nodes(pen: CanvasRenderingContext2D, boxes: Box[], marks: Marks, scale: number): void {
+    const byFill = new Map<string, Box[]>();
     for (const box of boxes) {
       if (isGroup(box) && box.open) continue;
-      const states = statesOf(box, marks);
-      const hue = hueOf(box, marks);
-      pen.globalAlpha = states.includes("dim") ? 0.25 : 1;
-      pen.fillStyle = this.fillOf(box, states, hue);
-      pen.fillRect(box.x, box.y, box.w, box.h);
-      pen.lineWidth = (states.includes("focus") ? 2.5 : 1) / scale;
-      pen.strokeStyle = this.palette.colour(states.includes("focus") ? "accent" : "border");
-      pen.strokeRect(box.x, box.y, box.w, box.h);
+      const dim = marks.found && !marks.found.countIn(box) ? "dim" : "";
+      const fill = `${dim}|${this.fillOf(box, marks)}`;
+      const known = byFill.get(fill);
+      if (known) known.push(box);
+      else byFill.set(fill, [box]);
+    }
+    pen.lineWidth = 1 / scale;
+    pen.strokeStyle = this.palette.colour("border");
+    for (const [fill, alike] of byFill) {
+      const [dim, colour] = fill.split("|") as [string, string];
+      pen.globalAlpha = dim ? 0.25 : 1;
+      pen.fillStyle = colour;
+      pen.beginPath();
+      for (const { x, y, w, h } of alike) pen.rect(x, y, w, h);
+      pen.fill();
+      if (scale > CURVES) pen.stroke();
     }
     pen.globalAlpha = 1;
+    const { focus } = marks;
+    if (!focus || !boxes.includes(focus)) return;
+    pen.lineWidth = 2.5 / scale;
+    pen.strokeStyle = this.palette.colour("accent");
+    pen.strokeRect(focus.x, focus.y, focus.w, focus.h);
+  }
+
+  private fillOf(box: Box, marks: Marks): string {
+    if (marks.lit?.countIn(box)) return this.palette.colour("lit-strong");
+    const hue = hueOf(box, marks);
+    if (hue >= 0) return this.palette.hue(hue);
+    return this.palette.colour(isGroup(box) ? "group" : "box");
   }
 
   /** Names of groups, where there is room for them and no other name. */
@@ -113,11 +142,5 @@ export class CanvasPainter {
       pen.strokeText(text, x, y);
       pen.fillText(text, x, y);
     }
-  }
-
-  private fillOf(box: Box, states: string[], hue: number): string {
-    if (states.includes("lit")) return this.palette.colour("lit-strong");
-    if (hue >= 0) return this.palette.hue(hue);
-    return this.palette.colour(isGroup(box) ? "group" : "box");
   }
 }

@@ -86,7 +86,7 @@ export class GraphView {
       const shift = { x: (before.x - keep.x) * view.scale, y: (before.y - keep.y) * view.scale };
       this.camera.set({ ...view, x: view.x + shift.x, y: view.y + shift.y });
     }
-    this.minimap.paint(this.drawing, this.marks);
+    this.minimap.paint(this.drawing, this.marks, this.size);
     this.placeFirst();
     this.schedule();
   }
@@ -94,7 +94,7 @@ export class GraphView {
   setMarks(marks: Partial<Marks>): void {
     this.marks = { ...this.marks, ...marks };
     if (this.drawing && !("focus" in marks) && !("chosen" in marks)) {
-      this.minimap.paint(this.drawing, this.marks);
+      this.minimap.paint(this.drawing, this.marks, this.size);
     }
     this.schedule();
   }
@@ -128,6 +128,7 @@ export class GraphView {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width === this.size.width && height === this.size.height) return;
     this.size = { width, height };
+    if (this.drawing) this.minimap.paint(this.drawing, this.marks, this.size);
     this.placeFirst();
     this.schedule();
   }
@@ -136,7 +137,15 @@ export class GraphView {
   private placeFirst(): void {
     if (this.placed || !this.drawing || !this.size.width) return;
     this.placed = true;
-    this.camera.home();
+    this.home();
+  }
+
+  /** Look at where the graph begins. */
+  home(): void {
+    const kids = this.drawing?.tree.root.kids ?? [];
+    const top = kids.filter((box) => box.y === kids[0]!.y);
+    const middles = top.map((box) => box.x + box.w / 2);
+    this.camera.home(middles.reduce((sum, x) => sum + x, 0) / Math.max(1, top.length));
   }
 
   private moved(): void {
@@ -146,7 +155,7 @@ export class GraphView {
 
   private repaintAll(): void {
     this.svg.clear();
-    if (this.drawing) this.minimap.paint(this.drawing, this.marks);
+    if (this.drawing) this.minimap.paint(this.drawing, this.marks, this.size);
     this.schedule();
   }
 
@@ -251,7 +260,7 @@ export class GraphView {
       "=": () => camera.zoom(ZOOM_STEP),
       "-": () => camera.zoom(1 / ZOOM_STEP),
       "0": () => camera.fit(),
-      "1": () => camera.home(),
+      "1": () => this.home(),
     };
     return actions[event.key];
   }

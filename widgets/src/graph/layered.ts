@@ -4,6 +4,8 @@
  * Vertices are numbered: the boxes in topological order, then the in-ports, then the out-ports. All
  * edges that leave a vertex at the same place share one chain of bends, from which they branch off.
  */
+import { Neighbours, zeros } from "./neighbours";
+import { rank } from "./rank";
 
 export interface Wiring {
   /** Sizes of the boxes. */
@@ -13,7 +15,10 @@ export interface Wiring {
   outPorts: number;
   /** Index of the box that has to be in the last row, or -1. */
   last: number;
-  /** By edge: ends, where on their boxes (from the middle), and which edges share their bends. */
+  /**
+   * By edge, in the order of the targets: its ends, where on their boxes (from the middle), and
+   * which edges share its bends.
+   */
   from: number[];
   to: number[];
   fromShift: number[];
@@ -60,44 +65,12 @@ export function layered(wiring: Wiring): Placement {
   return net.result();
 }
 
-/** Give each vertex a row: below all that it uses, and not far above its first user. */
-function rank(wiring: Wiring): number[] {
-  const { from, to, inPorts, outPorts, last } = wiring;
-  const boxes = wiring.width.length;
-  const first = inPorts ? 1 : 0;
-  const rows = zeros(boxes + inPorts + outPorts).fill(first, 0, boxes);
-  const users: number[][] = rows.map(() => []);
-  const hasInput = new Array<boolean>(boxes).fill(false);
-  for (let edge = 0; edge < from.length; edge++) {
-    const user = to[edge]!;
-    if (user >= boxes) continue;
-    users[from[edge]!]!.push(user);
-    hasInput[user] = true;
-  }
-  for (let v = 0; v < boxes; v++) {
-    for (const user of users[v]!) rows[user] = Math.max(rows[user]!, rows[v]! + 1);
-  }
-  for (let v = boxes - 1; v >= 0; v--) {
-    if (hasInput[v] || !users[v]!.length) continue;
-    const closest = users[v]!.reduce((least, user) => Math.min(least, rows[user]!), Infinity);
-    rows[v] = Math.max(first, closest - 1);
-  }
-  let bottom = first;
-  for (let v = 0; v < boxes; v++) if (v !== last) bottom = Math.max(bottom, rows[v]!);
-  if (last >= 0) rows[last] = bottom = boxes > 1 ? bottom + 1 : first;
-  return rows.fill(bottom + 1, boxes + inPorts);
-}
-
-/** Plain arrays: groups are many and small, and typed arrays are dear to make. */
-const zeros = (length: number): number[] => new Array<number>(length).fill(0);
-
 /** The vertices and bends of a group, in rows. */
 class Net {
   private readonly width: number[];
   private readonly height: number[];
-  /** By vertex: its neighbours above and below, each followed by where it wants us from there. */
-  private readonly up: number[][] = [];
-  private readonly down: number[][] = [];
+  private readonly up = new Neighbours();
+  private readonly down = new Neighbours();
   private readonly layers: number[][] = [];
   private readonly chains: number[][];
   /** By chain: how many of its bends have been drawn. */
@@ -115,7 +88,6 @@ class Net {
     this.vertices = rows.length;
     this.width = [...wiring.width, ...new Array<number>(ports).fill(BEND)];
     this.height = [...wiring.height, ...new Array<number>(ports).fill(0)];
-    for (let v = 0; v < this.vertices; v++) this.addNeighbours();
     this.chains = Array.from({ length: wiring.chains }, () => []);
     this.drawn = zeros(wiring.chains);
     wiring.from.forEach((_, edge) => this.connect(edge));
@@ -142,7 +114,6 @@ class Net {
       const bend = this.rows.push(this.rows[source]! + bends.length + 1) - 1;
       this.width.push(BEND);
       this.height.push(0);
-      this.addNeighbours();
       this.join(above, bend, bends.length ? 0 : fromShift[edge]!);
       bends.push(bend);
     }
@@ -151,13 +122,8 @@ class Net {
   }
 
   private join(above: number, below: number, shift: number): void {
-    this.up[below]!.push(above, shift);
-    this.down[above]!.push(below, -shift);
-  }
-
-  private addNeighbours(): void {
-    this.up.push([]);
-    this.down.push([]);
+    this.up.add(below, above, shift);
+    this.down.add(above, below, -shift);
   }
 
   /** Order each row by where its neighbours are, down and up in turn. */
@@ -171,18 +137,18 @@ class Net {
     }
   }
 
-  private sort(row: number, neighbours: number[][]): void {
+  private sort(row: number, near: Neighbours): void {
     const layer = this.layers[row]!;
     if (layer.length < 2) return;
     for (const v of layer) {
-      const near = neighbours[v]!;
       let sum = 0;
-      for (let at = 0; at < near.length; at += 2) {
-        const u = near[at]!;
+      let count = 0;
+      for (let at = near.first(v); at >= 0; at = near.next[at]!) {
+        const u = near.vertex[at]!;
         sum += this.slot[u]! / Math.max(1, this.layers[this.rows[u]!]!.length - 1);
+        count++;
       }
-      const mean = sum / (near.length / 2);
-      this.key[v] = near.length ? mean * (layer.length - 1) : this.slot[v]!;
+      this.key[v] = count ? (sum / count) * (layer.length - 1) : this.slot[v]!;
     }
     layer.sort((a, b) => this.key[a]! - this.key[b]! || this.slot[a]! - this.slot[b]!);
     for (let at = 0; at < layer.length; at++) this.slot[layer[at]!] = at;
@@ -205,6 +171,7 @@ class Net {
       for (let row = last - 1; row >= 0; row--) this.settle(this.layers[row]!, this.nearBoth);
     }
     for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, this.rightBelow);
+    for (const bends of this.chains) this.straighten(bends);
   }
 
   /**
@@ -241,21 +208,53 @@ class Net {
     }
   }
 
+  /** Put the bends of a line over each other, in runs as long as their rows leave room for. */
+  private straighten(bends: number[]): void {
+    let first = 0;
+    let [low, high] = [-Infinity, Infinity];
+    const finish = (end: number): void => {
+      let sum = 0;
+      for (let at = first; at < end; at++) sum += this.x[bends[at]!]!;
+      const x = Math.min(high, Math.max(low, sum / (end - first)));
+      for (let at = first; at < end; at++) this.x[bends[at]!] = x;
+    };
+    for (let at = 0; at < bends.length; at++) {
+      const [left, right] = this.room(bends[at]!);
+      if (Math.max(low, left) > Math.min(high, right)) {
+        finish(at);
+        [first, low, high] = [at, -Infinity, Infinity];
+      }
+      [low, high] = [Math.max(low, left), Math.min(high, right)];
+    }
+    if (bends.length > 1) finish(bends.length);
+  }
+
+  /** Between which places a vertex can be moved. */
+  private room(v: number): [number, number] {
+    const layer = this.layers[this.rows[v]!]!;
+    const [before, after] = [layer[this.slot[v]! - 1], layer[this.slot[v]! + 1]];
+    const apart = (u: number): number => (this.width[u]! + this.width[v]!) / 2 + GAP_X;
+    return [
+      before === undefined ? -Infinity : this.x[before]! + apart(before),
+      after === undefined ? Infinity : this.x[after]! - apart(after),
+    ];
+  }
+
   /** What a vertex wishes, for `settle`: the places it wants to be at, weighed. */
   private sum = 0;
   private weight = 0;
 
   private nearAbove = (v: number): void => {
     this.sum = this.weight = 0;
-    this.attract(v, this.up[v]!);
-    if (!this.weight) this.attract(v, this.down[v]!);
+    this.attract(v, this.up);
+    if (!this.weight) this.attract(v, this.down);
     this.holdToAxis(v);
   };
 
   private nearBoth = (v: number): void => {
     this.sum = this.weight = 0;
-    this.attract(v, this.up[v]!);
-    this.attract(v, this.down[v]!);
+    this.attract(v, this.up);
+    this.attract(v, this.down);
     this.holdToAxis(v);
   };
 
@@ -263,18 +262,18 @@ class Net {
   private rightBelow = (v: number): void => {
     this.sum = this.x[v]!;
     this.weight = 1;
-    const [u, shift] = this.up[v]!;
-    if (u === undefined || this.up[v]!.length > 2 || this.down[u]!.length > 2) return;
-    const x = this.x[u]! + shift!;
+    const at = this.up.only(v);
+    if (at < 0 || this.down.only(this.up.vertex[at]!) < 0) return;
+    const x = this.x[this.up.vertex[at]!]! + this.up.shift[at]!;
     if (Math.abs(x - this.sum) < SNAP) this.sum = x;
   };
 
-  private attract(v: number, near: number[]): void {
+  private attract(v: number, near: Neighbours): void {
     const isBend = v >= this.vertices;
-    for (let at = 0; at < near.length; at += 2) {
-      const u = near[at]!;
+    for (let at = near.first(v); at >= 0; at = near.next[at]!) {
+      const u = near.vertex[at]!;
       const weight = isBend && u >= this.vertices ? STRAIGHT : 1;
-      this.sum += (this.x[u]! + near[at + 1]!) * weight;
+      this.sum += (this.x[u]! + near.shift[at]!) * weight;
       this.weight += weight;
     }
   }

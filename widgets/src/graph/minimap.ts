@@ -1,13 +1,18 @@
 /** The whole drawing in a corner, with the part that is on the screen. */
-import type { Camera } from "./camera";
+import type { Camera, Size } from "./camera";
 import { hueOf, type Marks } from "./marks";
 import type { Palette } from "./palette";
 import type { Drawing } from "./scene";
 import { isGroup } from "./tree";
 
-const MOST_WIDTH = 120;
 const LEAST_WIDTH = 36;
-const HEIGHT = 150;
+const LEAST_HEIGHT = 24;
+
+/** The room that the map may take on a screen. */
+const roomOn = (screen: Size): Size => ({
+  width: Math.max(LEAST_WIDTH, Math.min(120, screen.width / 6)),
+  height: Math.max(LEAST_HEIGHT, Math.min(150, screen.height / 4)),
+});
 
 export class Minimap {
   readonly element = document.createElement("div");
@@ -49,12 +54,14 @@ export class Minimap {
   }
 
   /** Paint all boxes once; a long drawing is squeezed to stay readable. */
-  paint(drawing: Drawing, marks: Marks): void {
+  paint(drawing: Drawing, marks: Marks, screen: Size): void {
     this.drawing = drawing;
     const { width, height } = drawing.scene;
-    const wanted = (HEIGHT * width) / Math.max(1, height);
-    this.width = Math.round(Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, wanted)));
-    this.height = Math.round(Math.min(HEIGHT, Math.max(24, (this.width * height) / Math.max(1, width))));
+    const room = roomOn(screen);
+    const wide = (room.height * width) / Math.max(1, height);
+    this.width = Math.round(Math.min(room.width, Math.max(LEAST_WIDTH, wide)));
+    const high = (this.width * height) / Math.max(1, width);
+    this.height = Math.round(Math.min(room.height, Math.max(LEAST_HEIGHT, high)));
     const density = window.devicePixelRatio || 1;
     this.canvas.width = this.width * density;
     this.canvas.height = this.height * density;

@@ -156,6 +156,7 @@ export function shortTarget(target: string): string {
 export function operatorBeside(node: Node): string {
   if (node.op === "placeholder" || node.op === "output") return "";
   const operator = shortTarget(node.target);
-  const stem = node.name.replace(/_\d+$/, "");
-  return operator.split(".").pop() === stem ? "" : operator;
+  const last = operator.slice(operator.lastIndexOf(".") + 1);
+  const said = node.name.startsWith(last) && /^(_\d+)?$/.test(node.name.slice(last.length));
+  return said ? "" : operator;
 }

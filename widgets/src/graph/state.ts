@@ -21,6 +21,8 @@ export class GraphState {
   readonly colour = signal<Colour>("module");
   /** Goes up when groups were opened or closed. */
   readonly version = signal(0);
+  /** Goes up when all were, so that the drawing is to be seen from its beginning. */
+  readonly begun = signal(0);
   /** The box that pointer or keyboard are at. */
   readonly pointed = signal<Box | null>(null);
   readonly found: ReadonlySignal<Set<number> | null>;
@@ -113,14 +115,11 @@ export class GraphState {
   }
 
   setAll(open: boolean): void {
-    if (open) openAll(this.tree, true);
-    else openWithin(this.tree, BUDGET);
-    this.version.value = this.version.peek() + 1;
-  }
-
-  closeAll(): void {
-    openAll(this.tree, false);
-    this.version.value = this.version.peek() + 1;
+    openAll(this.tree, open);
+    batch(() => {
+      this.version.value = this.version.peek() + 1;
+      this.begun.value = this.begun.peek() + 1;
+    });
   }
 
   reveal(box: Box): void {

@@ -50,6 +50,9 @@ export class SvgPainter {
     const boxes = drawing.boxesIn(seen);
     keep(this.boxes, boxes, (box) => this.addBox(box, marks));
     keep(this.heads, boxes.filter(isFrame), (box) => this.headings.appendChild(headingOf(box)));
+    for (const [box, heading] of this.heads) {
+      heading.setAttribute("x", String(headingX(box, seen.x)));
+    }
     keep(this.lines, drawing.segmentsIn(seen), (one) => this.addLine(one));
     if (marks !== this.marks) this.remark(marks);
     this.marks = marks;
@@ -64,7 +67,10 @@ export class SvgPainter {
   }
 
   private remark(marks: Marks): void {
-    for (const [box, element] of this.boxes) element.setAttribute("class", classOf(box, marks));
+    for (const [box, element] of this.boxes) {
+      element.setAttribute("class", classOf(box, marks));
+      if (isGroup(box) && !box.open) this.tellFound(box, element, marks);
+    }
     const pen = new SvgPen();
     if (marks.chosen) {
       for (const one of this.drawing!.linesOf(marks.chosen)) trace(one.points, one.arrow, pen);
@@ -72,10 +78,19 @@ export class SvgPainter {
     this.chosen.setAttribute("d", pen.toString());
   }
 
+  /** A closed group says how much a search found in it. */
+  private tellFound(box: Box, element: SVGGElement, marks: Marks): void {
+    const found = marks.found?.countIn(box);
+    const { below } = textsOf(box, this.drawing!.tree.model);
+    const text = element.querySelector(".dnx-g-below");
+    if (text) text.textContent = found ? `${below} · ${found} found` : below;
+  }
+
   private addBox(box: Box, marks: Marks): SVGGElement {
     const frame = isFrame(box);
     const element = frame ? frameOf(box) : this.boxOf(box);
     element.setAttribute("class", classOf(box, marks));
+    if (!frame && isGroup(box)) this.tellFound(box, element, marks);
     (frame ? this.frames : this.nodes).append(element);
     return element;
   }
@@ -137,8 +152,12 @@ function frameOf(box: Box): SVGGElement {
   return element;
 }
 
+/** A heading stays on the screen while its group reaches over the screen's edge. */
+const headingX = (box: Box, left: number): number =>
+  Math.max(box.x + 8, Math.min(left + 8, box.x + box.w - (box.label.length + 3) * CHAR));
+
 function headingOf(box: Box): SVGTextElement {
-  const heading = make("text", { x: box.x + 8, y: box.y + 15, class: "dnx-g-heading" });
+  const heading = make("text", { y: box.y + 15, class: "dnx-g-heading" });
   heading.append(make("tspan", { class: "dnx-g-mark" }, "▾ "));
   const room = Math.floor(box.w / CHAR) - 3;
   heading.append(make("tspan", { class: "dnx-g-name" }, clip(box.label || box.detail, room)));

@@ -72,8 +72,7 @@ export function buildTree(model: GraphModel): Tree {
   for (let at = 0; at < model.nodes.length; at++) {
     if (!model.inside[at] && at !== model.output) drawn.push(at);
   }
-  const kids = arrange(model, modulesOf(model), drawn, 0);
-  const root = newBox("module", "", "", kids);
+  const root = newBox("module", "", "", new Arranger(model).arrange(drawn));
   unwrap(root, model);
   compact(root, new Signatures(model));
   if (model.output >= 0) root.kids.push(leaf(model, model.output));
@@ -93,40 +92,59 @@ interface Segment {
   loose: number[];
 }
 
-/**
- * Gather nodes into their modules of one level. A node joins the last run of its module when
- * nothing that it uses comes after that run; else it starts a new run.
- */
-function arrange(model: GraphModel, steps: Step[][], members: number[], depth: number): Box[] {
-  const segments: Segment[] = [{ step: null, members: [], loose: [] }];
-  const lastOf = new Map<string, number>();
-  const place = new Map<number, number>(); // twice the segment's number, and 1 more when loose
-  for (const at of members) {
-    let after = 0;
-    for (const input of model.inputs[at]!) after = Math.max(after, place.get(input) ?? 0);
-    const step = steps[at]![depth];
-    if (!step) {
-      segments[after >> 1]!.loose.push(at);
-      place.set(at, after | 1);
-      continue;
-    }
-    let run = lastOf.get(step.path) ?? -1;
-    if (2 * run < after) {
-      run = segments.push({ step, members: [], loose: [] }) - 1;
-      lastOf.set(step.path, run);
-    }
-    segments[run]!.members.push(at);
-    place.set(at, 2 * run);
+/** Gathers nodes into their modules, level by level. */
+class Arranger {
+  private readonly steps: Step[][];
+  /** By node: which call of `arrange` placed it last, and where. */
+  private readonly call: Int32Array;
+  private readonly place: Int32Array;
+  private calls = 0;
+
+  constructor(private readonly model: GraphModel) {
+    this.steps = modulesOf(model);
+    this.call = new Int32Array(model.nodes.length);
+    this.place = new Int32Array(model.nodes.length);
   }
-  return segments.flatMap(({ step, members: inner, loose }) => {
-    const boxes = loose.map((at) => leaf(model, at));
-    if (step) {
-      boxes.unshift(
-        newBox("module", step.label, step.kind, arrange(model, steps, inner, depth + 1)),
-      );
+
+  /** Return the boxes of some nodes, nested from a depth on. */
+  arrange(members: number[], depth = 0): Box[] {
+    return this.segments(members, depth).flatMap(({ step, members: inner, loose }) => {
+      const boxes = loose.map((at) => leaf(this.model, at));
+      if (!step) return boxes;
+      return [newBox("module", step.label, step.kind, this.arrange(inner, depth + 1)), ...boxes];
+    });
+  }
+
+  /**
+   * A node joins the last run of its module when nothing that it uses comes after that run; else
+   * it starts a new run. Places are twice the segment's number, and 1 more for loose nodes.
+   */
+  private segments(members: number[], depth: number): Segment[] {
+    const segments: Segment[] = [{ step: null, members: [], loose: [] }];
+    const lastOf = new Map<string, number>();
+    const call = ++this.calls;
+    for (const at of members) {
+      let after = 0;
+      for (const input of this.model.inputs[at]!) {
+        if (this.call[input] === call) after = Math.max(after, this.place[input]!);
+      }
+      this.call[at] = call;
+      const step = this.steps[at]![depth];
+      if (!step) {
+        segments[after >> 1]!.loose.push(at);
+        this.place[at] = after | 1;
+        continue;
+      }
+      let run = lastOf.get(step.path) ?? -1;
+      if (2 * run < after) {
+        run = segments.push({ step, members: [], loose: [] }) - 1;
+        lastOf.set(step.path, run);
+      }
+      segments[run]!.members.push(at);
+      this.place[at] = 2 * run;
     }
-    return boxes;
-  });
+    return segments;
+  }
 }
 
 /** Leave out modules that hold the whole graph: they would only be a frame around it. */
