@@ -12,10 +12,11 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
+from torch._guards import TracingContext
 
 from dynamo_nb.capture.check_copies import CannotCopyError, Copier, Kept
 from dynamo_nb.capture.check_reach import Place, places_of
-from dynamo_nb.capture.check_state import Surroundings
+from dynamo_nb.capture.check_state import Surroundings, set_random_state
 from dynamo_nb.capture.plain import Place as SourcePlace
 from dynamo_nb.capture.recorder import Hook, Hooked
 from dynamo_nb.capture.stacks import callable_name, code_name, user_stack
@@ -70,7 +71,8 @@ class CheckedCalls:
                 self._record(frame)
 
         def on_backward(*_: Any, **__: Any) -> None:
-            self.trains = True
+            if TracingContext.try_get() is None:  # AOTAutograd traces the joint graph by it
+                self.trains = True
 
         hooked.around(eval_frame, "_callback_from_stance", before=on_entry)
         hooked.around(torch.autograd, "backward", before=on_backward)
@@ -91,7 +93,7 @@ class CheckedCalls:
                 problem = f"its inputs could not be copied ({type(error).__name__}: {error})"
             finally:
                 if around is not None:
-                    _put_back(around)
+                    set_random_state(around.random)
         self.calls.append(
             RecordedCall(
                 context=local["self"],
@@ -103,12 +105,6 @@ class CheckedCalls:
                 problem=problem,
             )
         )
-
-
-def _put_back(around: Surroundings) -> None:
-    from dynamo_nb.capture.check_state import set_random_state
-
-    set_random_state(around.random)
 
 
 def _taken(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> Taken:

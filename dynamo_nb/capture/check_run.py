@@ -19,7 +19,14 @@ from dynamo_nb.capture.check_copies import CannotCopyError, Copier
 from dynamo_nb.capture.check_effects import EffectError, no_effects
 from dynamo_nb.capture.check_leaves import Leaf, leaves_of
 from dynamo_nb.capture.check_reach import ABSENT, Place, swapped
-from dynamo_nb.capture.check_stages import Stage, forget, last_stage, stages_before, unseen_by_dynamo
+from dynamo_nb.capture.check_stages import (
+    Stage,
+    compiled_anew,
+    forget,
+    last_stage,
+    stages_before,
+    unseen_by_dynamo,
+)
 from dynamo_nb.capture.check_state import random_state, randomness
 from dynamo_nb.events import Event
 
@@ -84,7 +91,9 @@ class _Checker:
 
     def forget(self) -> None:
         """Leave no cache entries behind."""
-        forget([*self._stages.values(), *(stage for some in self._before.values() for stage in some)])
+        forget(
+            [*self._stages.values(), *(stage for some in self._before.values() for stage in some)]
+        )
 
     def _compared(self, call: RecordedCall) -> dict[str, Any]:
         eager = self._run(call, None)
@@ -104,7 +113,7 @@ class _Checker:
         return {
             **verdict,
             "status": "differs",
-            "stage": self._first_different(call, eager, reference) or last.name,
+            "stage": self._first_different(call, eager, reference),
             "backend": last.name,
             "mismatches": [_positioned(item, eager.leaves) for item in found[:_SHOWN]],
         }
@@ -118,13 +127,16 @@ class _Checker:
     def _first_different(
         self, call: RecordedCall, eager: Outcome, reference: Callable[[], Any]
     ) -> str:
-        """Return the first stage before the last one whose result differs, else nothing."""
+        """Return the first stage whose result differs; `entry` where none does that compiles anew."""
         if id(call.context) not in self._before:
-            self._before[id(call.context)] = list(stages_before(call.context))
+            last = compiled_anew(call.context)
+            if eager.is_random:
+                last = self._last(call, is_random=True)
+            self._before[id(call.context)] = [*stages_before(call.context), last]
         for stage in self._before[id(call.context)]:
             if _found(eager, self._run(call, stage), reference):
                 return stage.name
-        return ""
+        return "entry"
 
     def _in_float64(self, call: RecordedCall) -> dict[str, Leaf] | None:
         outcome = self._run(call, None, widen=True)

@@ -13,7 +13,7 @@ from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo.guards import DeletedGuardManagerWrapper
 from torch._dynamo.utils import counters
 
-__all__ = ["Stage", "forget", "last_stage", "stages_before", "unseen_by_dynamo"]
+__all__ = ["Stage", "compiled_anew", "forget", "last_stage", "stages_before", "unseen_by_dynamo"]
 
 #: Backends that do what Inductor does up to some point, in order
 #: (`torch/_dynamo/backends/debugging.py`, 2.13).
@@ -61,14 +61,26 @@ def last_stage(context: Any, *, is_random: bool) -> Stage:
     compiles anew.
     """
     backend = _backend(context)
-    name = _name(backend)
     if is_random and isinstance(backend, torch._TorchCompileInductorWrapper):
         again = copy.copy(backend)
         again.config = {**backend.config, "fallback_random": True}
-        return Stage(name, _optimize(context, again))
+        return Stage(_name(backend), _optimize(context, again))
     own = copy.copy(context)
     own._isolate_recompiles_id = next(eval_frame._next_isolate_recompiles_id)
-    return Stage(name, own)
+    return Stage(_name(backend), own)
+
+
+def compiled_anew(context: Any) -> Stage:
+    """Return the stage of a user's own context without the entries that it compiled.
+
+    Dynamo takes an entry whose backend equals the one asked for: a wrapper equals nothing.
+    """
+    backend = _backend(context)
+
+    def again(*args: Any, **kwargs: Any) -> Any:
+        return backend(*args, **kwargs)
+
+    return Stage(_name(backend), _optimize(context, again))
 
 
 def forget(stages: Iterable[Stage]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Surroundings", "random_state", "randomness"]
+__all__ = ["Surroundings", "random_state", "randomness", "set_random_state"]
 
 
 def _devices() -> list[str]:

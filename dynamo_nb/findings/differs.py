@@ -25,6 +25,10 @@ _STAGES = {
     ),
     "inductor": "Inductor is at fault: with `--backend aot_eager` the result is right.",
 }
+_ENTRY = (
+    "Compiled anew it is right: the cache entry lacks a guard for something that has changed since. "
+    "Pass that in as an argument, or call torch._dynamo.reset() when it changes."
+)
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`, or write it differently."
 
@@ -50,15 +54,27 @@ def _finding(record: CellRecord, check: Check) -> Finding:
         severity="error",
         message=(
             f"`{function(check.name)}` compiled is not what it is eagerly: "
-            f"{difference_text(first)}. First different at the stage {check.stage}{written}.{more}"
+            f"{difference_text(first)}. {_where(check)}{written}.{more}"
         ),
-        advice=_STAGES.get(check.stage, _OWN) + _UNTIL_MENDED,
+        advice=_advice(check),
         line=frame.line if frame else check.line,
         lines=cell_lines(frame.line if frame else None, check.line),
         count=check.count,
         frame=first.frame,
         refs=_refs(record, check, first),
     )
+
+
+def _where(check: Check) -> str:
+    if check.stage == "entry":
+        return f"The cache entry {check.compile or 'that it hits'} is wrong for this call"
+    return f"First different at the stage {check.stage}"
+
+
+def _advice(check: Check) -> str:
+    if check.stage == "entry":
+        return _ENTRY
+    return _STAGES.get(check.stage, _OWN) + _UNTIL_MENDED
 
 
 def _refs(record: CellRecord, check: Check, mismatch: Mismatch) -> list[Ref]:

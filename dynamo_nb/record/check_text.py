@@ -16,7 +16,8 @@ def check_text(check: Check) -> str:
     drawn = ", with eager's random numbers" if check.random else ""
     if check.status == "same":
         return f"{compared} of {check.backend} agree with eager{drawn}{times}"
-    return f"{compared} of {check.backend} differ, first at the stage {check.stage}{drawn}{times}"
+    stage = "in the cache entry alone" if check.stage == "entry" else f"first at {check.stage}"
+    return f"{compared} of {check.backend} differ from eager, {stage}{drawn}{times}"
 
 
 def difference_text(item: Mismatch) -> str:

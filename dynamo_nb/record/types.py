@@ -597,7 +597,8 @@ class Check(_Data, frozen=True):
     """Compiled calls of one line that were repeated on copies, eagerly and compiled (`--check`).
 
     `status` is `same`, `differs` or `not repeated`, then `reason` says why. `backend` is what was
-    compared with eager; where it differs, `stage` is the first of the stages up to it that does.
+    compared with eager; where it differs, `stage` is the first of the stages up to it that does, or
+    `entry` when the call compiled anew does not differ: then the entry it hit lacks a guard.
     `gradients` tells that backward was run, too, `random` that the call draws random numbers.
     """
 
