@@ -36,6 +36,7 @@ def install_compiles(hooked: Hooked) -> None:
         **__: Any,
     ) -> None:
         recorder.generation = MEMORY.begin(str(compile_id))
+        recorder.meet(code)
         recorder.emit(
             "compile_start",
             {

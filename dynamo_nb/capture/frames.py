@@ -75,6 +75,8 @@ def install_calls(hooked: Hooked) -> None:
     def on_lookup(hit: bool, caller: FrameType) -> None:
         callee = _callee(caller)
         code = getattr(callee, "__code__", None)
+        if code is not None:
+            recorder.meet(code)
         entry = _front_entry(code) if hit and code is not None else None
         known = MEMORY.entry(entry.guard_manager) if entry is not None else None
         if entry is not None and known is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynamo_nb.capture.breaks import install_breaks, install_explanations
+from dynamo_nb.capture.cache import install_cache
 from dynamo_nb.capture.compiles import install_bytecode, install_compiles, install_fresh_code
 from dynamo_nb.capture.frames import install_calls, install_frames
 from dynamo_nb.capture.graphs import (
@@ -36,4 +37,5 @@ HOOKS: tuple[Hook, ...] = (
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
     Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
+    Hook("cache", "the entries of each code object", install_cache),
 )

@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import CodeType
 from typing import Any, NamedTuple
+from weakref import ref
 
 from torch._guards import CompileContext
 
@@ -38,6 +40,7 @@ class Recorder:
         self.events: list[Event] = []
         self.notes: list[Note] = []
         self.generation = 0
+        self.codes: dict[int, ref[CodeType]] = {}
         self._on_progress = on_progress
         self._failed: set[str] = set()
         self._local = threading.local()
@@ -69,6 +72,11 @@ class Recorder:
                 time=time.perf_counter(),
             )
         )
+
+    def meet(self, code: CodeType) -> None:
+        """Remember, as long as it lives, that Dynamo was asked about a code object."""
+        if id(code) not in self.codes:
+            self.codes[id(code)] = ref(code, lambda _, key=id(code): self.codes.pop(key, None))
 
     def progress(self, compile_id: str, name: str, stage: str) -> None:
         """Say which stage of which frame begins; three empty strings when compiling ends."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
 from dynamo_nb.events import Event
+from dynamo_nb.record.cache import cache_states
 from dynamo_nb.record.calls import CallBook
 from dynamo_nb.record.checks import located
 from dynamo_nb.record.draft import Draft
@@ -53,6 +55,7 @@ class Builder:
         self.checks: list[Check] = []
         self.unparsed: Counter[str] = Counter()
         self.strings: dict[int, str] = {}
+        self.caches: list[dict[str, Any]] = []
         self.pending_stacks: list[Callable[[], None]] = []
         self.earlier = {(c.generation, c.compile_id): c for c in run.earlier}
 
@@ -90,7 +93,8 @@ class Builder:
             _place_shape_guards(draft)
         compiles = [*self._finished(), *self._reused()]
         self.calls.called(self.run.called)
-        calls = self.calls.finish({(c.generation, c.compile_id): c for c in compiles}, self.frames)
+        known = {(c.generation, c.compile_id): c for c in compiles}
+        calls = self.calls.finish(known, self.frames)
         record = CellRecord(
             name=self.run.name,
             cell=self.run.cell.number,
@@ -103,6 +107,7 @@ class Builder:
             compiles=compiles,
             frames=self.frames.finish(),
             calls=calls,
+            cache=cache_states(self.caches, {**self.earlier, **known}, calls, self.places),
             compiled_objects=self.run.compiled_objects,
             notes=self.run.notes,
             error=self.run.error,

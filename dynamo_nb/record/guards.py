@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamo_nb.record.naming import guarded_through, readable
-from dynamo_nb.record.types import CELL, CellRecord, Compile, Guard, StackFrame
+from dynamo_nb.record.types import CELL, CellRecord, Guard, StackFrame
 
 __all__ = ["guards", "reader"]
 
@@ -23,13 +23,11 @@ def guards(
     ]
 
 
-def reader(compiled: Compile | None, source: str) -> StackFrame | None:
+def reader(made: list[Guard], source: str) -> StackFrame | None:
     """Return the line that made an entry guard on a source: the one that reads it."""
-    if compiled is None or not source:
-        return None
     wanted = (source, guarded_through(source))
-    frames = [g.frame for g in compiled.guards if g.source in wanted and g.frame is not None]
-    return frames[-1] if frames else None
+    frames = [guard.frame for guard in made if guard.source in wanted and guard.frame is not None]
+    return frames[-1] if frames and source else None
 
 
 def _is_on(guard: Guard, source: str) -> bool:

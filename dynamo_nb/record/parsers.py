@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from dynamo_nb.events import Event
 from dynamo_nb.record.checks import check_of
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
-from dynamo_nb.record.naming import guarded_through, readable
+from dynamo_nb.record.guards import reader
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.places import innermost
 from dynamo_nb.record.types import (
     Bytecode,
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from dynamo_nb.record.build import Builder
 
 __all__ = ["PARSERS"]
+
+#: A guard's source that is one of a dict's keys.
+_KEY = re.compile(r"list\(dict\.keys\((.+?)\)\)\[\d+\]")
 
 
 def _compile_start(builder: Builder, event: Event) -> None:
@@ -134,22 +139,45 @@ def _recompile(builder: Builder, event: Event) -> None:
                 name="invalidated entry",
             )
             draft.recompile_reasons.append(reason)
-        for failed in entry["failed"]:
+        for failed in _with_keys_together(entry["failed"]):
             reader = _reader(builder, event.generation, entry["entry"], failed["source"])
             name = readable(failed["name"] or failed["source"])
             fields = {**failed, "name": name, "entry": entry["entry"], "frame": reader}
             draft.recompile_reasons.append(RecompileReason(**fields, call_line=draft.call_line))
 
 
+def _with_keys_together(failures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the failing guards, those on the keys of one dict as one.
+
+    Keys are guarded one by one and in order. Where they differ, the values behind them are compared
+    with those of other keys: that says nothing more.
+    """
+    keys: dict[str, list[dict[str, Any]]] = {}
+    for failed in failures:
+        match = _KEY.fullmatch(failed["source"])
+        if match:
+            keys.setdefault(match[1], []).append(failed)
+    kept = []
+    for failed in failures:
+        match = _KEY.fullmatch(failed["source"])
+        owner = match[1] if match else next((o for o in keys if _is_in(failed["source"], o)), "")
+        if not owner:
+            kept.append(failed)
+        elif keys[owner][0] is failed:
+            was, now = (", ".join(key[side] for key in keys[owner]) for side in ("was", "now"))
+            kept.append({**failed, "name": f"list({owner})", "was": was, "now": now})
+    return kept
+
+
+def _is_in(source: str, owner: str) -> bool:
+    return source.startswith((f"{owner}[", f"list(dict.keys({owner}))"))
+
+
 def _reader(builder: Builder, generation: int, entry: str, source: str) -> StackFrame | None:
-    """Return the line that made an entry guard on a source: the one that reads it."""
+    """Return the line that made an entry guard on a source."""
     key = (generation, entry)
     compiled = builder.drafts.get(key) or builder.earlier.get(key)
-    if compiled is None or not source:
-        return None
-    wanted = (source, guarded_through(source))
-    frames = [g.frame for g in compiled.guards if g.source in wanted and g.frame is not None]
-    return frames[-1] if frames else None
+    return reader(compiled.guards, source) if compiled is not None else None
 
 
 def _bytecode(builder: Builder, event: Event) -> None:
@@ -277,6 +305,10 @@ def _string(builder: Builder, event: Event) -> None:
     builder.strings[number] = text
 
 
+def _cache_state(builder: Builder, event: Event) -> None:
+    builder.caches.append(event.data)
+
+
 def _cache(builder: Builder, event: Event) -> None:
     name = event.name.removeprefix("artifact:")
     cache = builder.draft(event).cache
@@ -310,6 +342,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "guard_added_fast": _shape_guard,
     "symbolic_shape_specialization": _specialization,
     "str": _string,
+    "cache": _cache_state,
     **{
         f"artifact:{cache}_cache_{outcome}": _cache
         for cache in ("fx_graph", "aotautograd")

@@ -40,7 +40,7 @@ def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
 
 def _reason(compiled: Compile | None, entry: str, failed: dict[str, Any]) -> RecompileReason:
     name = readable(failed["name"] or failed["source"])
-    frame = reader(compiled, failed["source"])
+    frame = reader(compiled.guards, failed["source"]) if compiled is not None else None
     if frame is not None and frame.file == CELL:  # of the cell that compiled it, not of this one
         frame = replace(frame, file=f"<cell {compiled.cell}>" if compiled else CELL)
     return RecompileReason(**{**failed, "entry": entry, "name": name, "frame": frame})
