@@ -40,6 +40,12 @@ _DTYPES = {
     "Byte": "uint8",
     "Bool": "bool",
 }
+#: How torch begins what it says of a tensor that differs, or of what is of another type.
+_TENSOR = re.compile(r"(?:tensor|expected type of) '(.*?)' ")
+#: A local variable's number in a shape guard, such as an index that became dynamic.
+_SCALAR = re.compile(r"L\['\w+'\](?:\[[^\[\]]+\]|\.\w+)*")
+#: Types of tensors that are one to a guard, apart from what else it checks.
+_SAME_TENSORS = {"Tensor", "Parameter", "Buffer"}
 _LENGTH_KINDS = ("LENGTH", "LEN")
 
 
@@ -100,7 +106,7 @@ class _Check:
         length = _DICT_LENGTH.match(text)
         if length and length[1] in self._sources:
             return length[1], "DICT_LENGTH", False
-        match = re.match(r"tensor '(.*?)' ", text)
+        match = _TENSOR.match(text)
         if match and match[1] in self._sources:
             return match[1], "TENSOR_MATCH", False
         return "", "", False
@@ -111,7 +117,7 @@ class _Check:
             for part in guard.verbose_code_parts():
                 expression = _code(part)
                 if self._evaluate(expression) is False:
-                    match = _SIZE.search(expression)
+                    match = _SIZE.search(expression) or _SCALAR.search(expression)
                     yield self._failure(match[0] if match else "", "SHAPE_ENV", part)
 
     def _failure(self, source: str, kind: str, text: str) -> dict[str, Any]:
@@ -146,7 +152,9 @@ class _Check:
         if now.tensor is not None and was is None:
             return _told_change(self._name(source) or source, text, now)
         if was is not None and was.tensor is not None and now.tensor is not None:
-            return self._tensor_change(source, was.tensor, now.tensor)
+            if was.type == now.type or {was.type, now.type} <= _SAME_TENSORS:
+                return self._tensor_change(source, was.tensor, now.tensor)
+            return f"type({self._name(source) or source})", was.type, now.type
         if any(word in kind for word in _LENGTH_KINDS) and now.length is not None:
             told = _code(text).rpartition(" == ")[2] if was is None else ""
             then = str(was.length) if was is not None and was.length is not None else told

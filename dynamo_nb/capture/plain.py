@@ -6,6 +6,7 @@ column numbers, which count UTF-8 bytes; the record builder turns them into char
 
 from __future__ import annotations
 
+import enum
 import traceback
 import types
 from collections.abc import Iterable
@@ -130,6 +131,8 @@ def brief(item: Any) -> str:
         shape = ", ".join(map(str, properties["shape"]))
         grad = ", requires_grad" if properties["requires_grad"] else ""
         return f"{properties['dtype']}[{shape}] on {properties['device']}{grad}"
+    if isinstance(item, enum.Enum):
+        return f"{type(item).__name__}.{item.name}"
     if isinstance(item, _SCALARS + _SYMBOLIC + (torch.dtype, torch.device)):
         text = repr(item)
         return text if len(text) <= BRIEF_LIMIT else text[:BRIEF_LIMIT] + "…"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function, place
 from dynamo_nb.record.causes import BreakPlace, break_places
-from dynamo_nb.record.types import CELL, CellRecord, Finding, Ref
+from dynamo_nb.record.types import CELL, CellRecord, Finding, Ref, StackFrame
 
 __all__ = ["graph_break"]
 
@@ -15,18 +15,30 @@ _ADVICE = {
     "Operator does not support running with fake tensors": (
         "Tell torch the output's shape and dtype with torch.library.register_fake."
     ),
+    "Unsupported Tensor.backward() call": (
+        "Call backward() outside of the compiled function: the backward graph is compiled all the "
+        "same. Or set torch._dynamo.config.trace_autograd_ops = True."
+    ),
 }
+_OTHER_ADVICE = (
+    "Move that line out of the compiled function, or wrap what it calls with "
+    "torch.library.custom_op or torch.compiler.disable."
+)
+_ON_PURPOSE = "Call to `torch._dynamo.graph_break()`"
+_ON_PURPOSE_ADVICE = "Nothing has to be done: torch breaks the graph here on purpose."
 
 
 def graph_break(record: CellRecord) -> Iterator[Finding]:
     """Dynamo had to end a graph here; what follows is a graph of its own."""
     for found in break_places(record):
         first = found.first
+        wanted = first.kind == _ON_PURPOSE and _is_torch(found.frame)
+        advice = _ADVICE.get(first.kind) or advice_from(first.hints, _OTHER_ADVICE)
         yield Finding(
             code="graph-break",
-            severity="warning",
+            severity="info" if wanted else "warning",
             message=_message(found),
-            advice=_ADVICE.get(first.kind) or advice_from(first.hints),
+            advice=_ON_PURPOSE_ADVICE if wanted else advice,
             line=found.line,
             lines=_lines(found),
             count=found.count,
@@ -38,11 +50,23 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
 def _message(found: BreakPlace) -> str:
     first = found.first
     compiled, _ = found.breaks[0]
-    name = function(found.frame.name if found.frame and found.frame.name else compiled.name)
-    outside = found.frame is not None and found.frame.file != CELL
-    where = f"`{name}` ({place(found.frame)})" if outside else f"`{name}`"
+    frame = _shown(found)
+    name = function(frame.name if frame and frame.name else compiled.name)
+    outside = frame is not None and frame.file != CELL
+    where = f"`{name}` ({place(frame)})" if outside else f"`{name}`"
     parts = [first.kind, first_sentence(first.explanation or first.context)]
     return f"Graph break in {where}: {'. '.join(filter(None, parts))}."
+
+
+def _shown(found: BreakPlace) -> StackFrame | None:
+    """Return the innermost place that is not in Dynamo's own Python code."""
+    stack = [*found.first.user_stack, found.frame]
+    outside = [f for f in stack if f is not None and not f.file.startswith("torch/_dynamo/")]
+    return outside[-1] if outside else found.frame
+
+
+def _is_torch(frame: StackFrame | None) -> bool:
+    return frame is not None and frame.file.startswith("torch/")
 
 
 def _lines(found: BreakPlace) -> list[int]:

@@ -141,7 +141,13 @@ def _is_harmless(reason: str) -> bool:
 
 
 def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
-    name, start, cause = function(compiled.name), def_line(record, compiled), _cause(compiled)
+    name, start, cause = (
+        f"`{function(compiled.name)}`",
+        def_line(record, compiled),
+        _cause(compiled),
+    )
+    if compiled.resume_of:
+        name = f"What comes after the graph break at line {compiled.first_line} of {name}"
     because = f", because of {place(cause)}" if cause else ""
     reason = _first_reason(compiled)
     why = ". ".join(filter(None, [reason.kind, first_sentence(reason.explanation)]))
@@ -149,7 +155,7 @@ def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
     return Finding(
         code="not-compiled",
         severity="warning",
-        message=f"`{name}` ran eagerly as a whole{because}: {why}.",
+        message=f"{name} ran eagerly as a whole{because}: {why}.",
         advice=advice_from(reason.hints, "Move that line out of the compiled function."),
         line=start or compiled.call_line,
         lines=cell_lines(start, inside, compiled.call_line),

@@ -55,13 +55,21 @@ def _stale_calls(
     names = _names_of_model(tree, _root(module))
     compiles = {compiled.key: compiled for compiled in record.compiles}
     for call in record.calls:
-        if call.line <= line or call.compiles or not _is_called(tree, call.line, names):
+        if call.line <= line or call.compiles:
             continue
+        is_called = _is_called(tree, call.line, names)
         for entry in (compiles[key] for key in call.hits if key in compiles):
             before = entry.cell is not None or (entry.call_line or line) < line
-            inlined = not isinstance(module, ast.Name) or entry.file.endswith(_WRAPPER)
+            own = not isinstance(module, ast.Name) or entry.file.endswith(_WRAPPER)
+            inlined = (is_called and own) or _is_inlined(entry, _root(module))
             if before and inlined and not entry.graph_breaks:
                 yield call, entry
+
+
+def _is_inlined(entry: Compile, name: str) -> bool:
+    """Tell whether a function that was compiled reads the model from a variable of that name."""
+    sources = (guard.source for guard in entry.guards)
+    return bool(name) and any(source.startswith(f"G['{name}']") for source in sources)
 
 
 def _root(expression: ast.expr) -> str:

@@ -63,7 +63,8 @@ def self_invalidating_guard(record: CellRecord) -> Iterator[Finding]:
                 "guarded: the next call finds that none fits."
             )
             advice = (
-                f"Change `{cause.name}` outside of the compiled function, or keep it in a tensor."
+                f"Return the value and change `{_LENGTH.sub(r'\1', cause.name)}` outside of the "
+                "compiled function, or keep it in a tensor."
             )
             yield _finding([cause], "self-invalidating-guard", "warning", message, advice, line)
 
@@ -213,6 +214,8 @@ def _advice(record: CellRecord, cause: RecompileCause) -> str:
 #: Sources that start from a local variable and go through items, sizes and strides alone.
 _ARGUMENT = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*(?:\.(?:size|stride)\(\)\[\d+\])?")
 
+_LENGTH = re.compile(r"len\((.+)\)")
+
 #: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
 _ADVICE = (
     (
@@ -232,6 +235,7 @@ _ADVICE = (
     ),
     (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
     (".dim()", "Pass tensors with the same number of dimensions, or accept one entry for each."),
+    ("list(", "Build the dict with the same keys in the same order each time."),
     ("type(", "Pass the same type each time, or accept one entry for each."),
     (
         ".size()",

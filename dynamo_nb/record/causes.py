@@ -44,6 +44,9 @@ LIMIT_KINDS = (
     "RecompileLimitExceeded",
 )
 
+#: Python code that Dynamo traces in place of what is written in C; nobody wrote it to be compiled.
+_POLYFILLS = "torch/_dynamo/polyfills/"
+
 #: Guards on what the call passes or runs under, not on a value that some line reads.
 _CALL_KINDS = ("TENSOR_MATCH", "GLOBAL_STATE", "SHAPE_ENV", "DEFAULT_DEVICE", "TORCH_FUNCTION")
 
@@ -99,7 +102,7 @@ def break_places(record: CellRecord) -> list[BreakPlace]:
     """
     found: dict[tuple[str, int], list[tuple[Compile, int]]] = {}
     for compiled in own_compiles(record):
-        if compiled.status != "ok":
+        if compiled.status != "ok" or compiled.file.startswith(_POLYFILLS):
             continue
         for index, graph_break in enumerate(compiled.graph_breaks):
             frame = _exact(graph_break)
@@ -164,7 +167,7 @@ class RecompileCause(Struct, frozen=True, kw_only=True):
 
     `name` is what changed as a person would write it (`x.dtype`, `len(history)`). `symbol` is what
     stands for it in the new entry, when it became dynamic; `specialization` tells that it was to
-    become so, and that a line made it a constant again.
+    become so, and that a line made it a constant again, when it is a size.
     """
 
     name: str
@@ -226,7 +229,7 @@ def _cause(changes: list[Change]) -> RecompileCause:
         name=_name(first.compiled, first.reason),
         changes=changes,
         symbol=None if specialization else symbol,
-        specialization=specialization,
+        specialization=specialization if specialization and _is_size(specialization) else None,
     )
 
 
@@ -234,14 +237,20 @@ def _outcome(compiled: Compile, reason: RecompileReason) -> tuple[str, ...]:
     """Return what tells causes of one name apart: the new entry's symbol, and what became of it."""
     symbol = _new_symbol(compiled, reason)
     specialization = _specialization(compiled, symbol)
-    frame = specialization.frame if specialization else None
-    return symbol.name if symbol else "", f"{frame.file}:{frame.line}" if frame else ""
+    if specialization is None:
+        return symbol.name if symbol else "", ""
+    frame = specialization.frame if _is_size(specialization) else None
+    return "", f"{frame.file}:{frame.line}" if frame else ""
 
 
 def _specialization(compiled: Compile, symbol: Symbol | None) -> Specialization | None:
     """Return the specialization of a symbol in its entry, None when it stayed dynamic."""
     found = (item for item in compiled.specializations if symbol and item.symbol == symbol.name)
     return next(found, None)
+
+
+def _is_size(specialization: Specialization) -> bool:
+    return any(".size()[" in source for source in specialization.sources)
 
 
 def _code_object(compiled: Compile) -> str:
