@@ -1,4 +1,4 @@
-"""`%%dynamo --check`: planted errors are caught and their stage named, what is right is left alone."""
+"""`%%dynamo --check`: planted errors are caught and their stage named."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ def test_a_changed_property(shell, backend, kind, was, now):
 
 
 def test_a_dropped_mutation(shell):
-    cell = "def f(x, total):\n    total.add_(x)\n    return x.sum()\n\nf(torch.ones(3), torch.zeros(3))"
+    cell = (
+        "def f(x, total):\n    total.add_(x)\n    return x.sum()\n\n"
+        "f(torch.ones(3), torch.zeros(3))"
+    )
     found = only_mismatch(shell, cell, "--backend drops_mutation")
     assert (found.what, found.name, found.eager, found.compiled) == ("argument", "total", "1", "0")
     assert found.frame.line == 3
@@ -167,7 +170,11 @@ def test_several_outputs_are_named(shell):
 
 
 def test_calls_that_agree_are_counted_by_line(shell):
-    cell = "def f(x):\n    return x + 1\n\nfor n in (1, 2, 3):\n    f(torch.ones(2) * n)\nf(torch.ones(2))"
+    cell = (
+        "def f(x):\n    return x + 1\n\n"
+        "for n in (1, 2, 3):\n    f(torch.ones(2) * n)\n"
+        "f(torch.ones(2))"
+    )
     checks = checked(shell, cell)
     assert [(c.line, c.status, c.count) for c in checks] == [(6, "same", 3), (7, "same", 1)]
     assert "results of eager agree with eager (3 calls)" in shell.run("%dynamo").report

@@ -1,4 +1,4 @@
-"""How the leaves of an eager and of a compiled call differ: values, dtypes, shapes, strides, aliases."""
+"""How an eager and a compiled call differ: values, dtypes, shapes, strides, aliases."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _closer(
     tolerances: tuple[float, float],
     reference: Reference,
 ) -> str:
-    """Return which of two results is right by the float64 reference, nothing where it can't be told.
+    """Return which of two results is right by the float64 reference, nothing if it can't be told.
 
     `compiled` means that it is as near as rounding lets the eager one be.
     """
@@ -139,7 +139,7 @@ def _steps(item: torch.Tensor) -> list[int]:
 
 
 def aliases_of(leaves: dict[str, Leaf]) -> dict[str, list[str]]:
-    """Return, for each tensor that is an output, the leaves that share its memory, itself left out."""
+    """Return, for each tensor that is an output, the other leaves that share its memory."""
     storages: dict[int, list[str]] = {}
     for name, leaf in leaves.items():
         if _has_storage(leaf.value) and leaf.kind != "gradient":

@@ -1,7 +1,7 @@
-"""Effects that can't be taken back: seen before they happen, and prevented while a call is repeated.
+"""Effects that can't be taken back: seen before they happen, and prevented in a repeated call.
 
-Python's audit events (PEP 578) tell of them. An audit hook can't be removed: there is one, installed
-by the first check, which does nothing but look at a flag while no call is repeated.
+Python's audit events (PEP 578) tell of them. An audit hook can't be removed: there is one, which
+the first check installs, and which only looks at a flag while no call is repeated.
 """
 
 from __future__ import annotations

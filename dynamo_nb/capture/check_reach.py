@@ -1,4 +1,4 @@
-"""What a call reads and writes besides its arguments: globals, closures, defaults, class attributes.
+"""What a call uses besides its arguments: globals, closures, defaults, class attributes.
 
 Functions stay what they are, so that their code and its cache entries stay theirs. What their names
 stand for is swapped while they are run again, and put back afterwards.

@@ -18,7 +18,7 @@ from dynamo_nb.capture.check_compare import differences
 from dynamo_nb.capture.check_copies import CannotCopyError, Copier
 from dynamo_nb.capture.check_effects import EffectError, no_effects
 from dynamo_nb.capture.check_leaves import Leaf, leaves_of
-from dynamo_nb.capture.check_reach import ABSENT, Place, swapped
+from dynamo_nb.capture.check_reach import ABSENT, swapped
 from dynamo_nb.capture.check_stages import (
     Stage,
     compiled_anew,
@@ -101,15 +101,17 @@ class _Checker:
             return _not_repeated(f"the call {' and '.join(dict.fromkeys(eager.effects))}")
         last = self._last(call, eager.is_random)
         compiled = self._run(call, last)
+        verdict = {"status": "same", "backend": last.name, "random": eager.is_random}
+        if not _found(eager, compiled, _no_reference):
+            if eager.error:
+                return _not_repeated(f"repeated eagerly, it raised {eager.error}")
+            return verdict
+        if _found(eager, self._run(call, None), _no_reference):
+            return _not_repeated("two eager runs of it on the same inputs give different results")
         reference = functools.cache(lambda: self._in_float64(call))
         found = _found(eager, compiled, reference)
-        if not found and eager.error:
-            return _not_repeated(f"repeated eagerly, it raised {eager.error}")
-        verdict = {"status": "same", "backend": last.name, "random": eager.is_random}
         if not found:
             return verdict
-        if _found(eager, self._run(call, None), reference):
-            return _not_repeated("two eager runs of it on the same inputs give different results")
         return {
             **verdict,
             "status": "differs",
@@ -127,7 +129,7 @@ class _Checker:
     def _first_different(
         self, call: RecordedCall, eager: Outcome, reference: Callable[[], Any]
     ) -> str:
-        """Return the first stage whose result differs; `entry` where none does that compiles anew."""
+        """Return the first stage that differs; `entry` where none of them does, compiled anew."""
         if id(call.context) not in self._before:
             last = compiled_anew(call.context)
             if eager.is_random:
@@ -195,7 +197,7 @@ def _positioned(item: dict[str, Any], leaves: dict[str, Leaf]) -> dict[str, Any]
 
 
 def _is_state(value: Any) -> bool:
-    return value is not ABSENT and not callable(value) or isinstance(value, torch.nn.Module)
+    return isinstance(value, torch.nn.Module) or (value is not ABSENT and not callable(value))
 
 
 def _target_roots(target: Any) -> list[tuple[str, str, Any]]:
@@ -251,6 +253,10 @@ def _quietly() -> Iterator[None]:
     ):
         warnings.simplefilter("ignore")
         yield
+
+
+def _no_reference() -> None:
+    return None
 
 
 def _not_repeated(reason: str) -> dict[str, Any]:

@@ -26,11 +26,11 @@ _STAGES = {
     "inductor": "Inductor is at fault: with `--backend aot_eager` the result is right.",
 }
 _ENTRY = (
-    "Compiled anew it is right: the cache entry lacks a guard for something that has changed since. "
+    "Compiled anew it is right: the cache entry lacks a guard for what has changed since. "
     "Pass that in as an argument, or call torch._dynamo.reset() when it changes."
 )
 _OWN = "The backend is at fault: up to its call the result is right."
-_UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`, or write it differently."
+_UNTIL_MENDED = " Until it is mended, write this code differently, or keep it out with `torch.compiler.disable`."
 
 
 def result_differs(record: CellRecord) -> Iterator[Finding]:

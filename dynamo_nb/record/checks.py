@@ -107,7 +107,7 @@ def _writing_node(placeholder: Node, graph: Graph) -> Node | None:
 
 
 def _argument(target: str) -> str:
-    """Return the source that a placeholder is named after: `L_self_buffers_mean_` is self's mean."""
+    """Return what a placeholder is named after: `L_self_buffers_mean_` is `self_mean`."""
     return _GROUPS.sub("", target.lower().removeprefix("l_").removeprefix("g_")).strip("_")
 
 
