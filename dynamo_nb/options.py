@@ -46,6 +46,7 @@ Afterwards
     %dynamo save FILE       write it: a page when FILE ends in .html, else the record as JSON
     %dynamo load FILE       show a record that was saved
     %dynamo would f(x)      which entry this call would hit, or which guards fail; nothing is run
+    %dynamo try             run the mends for the last report's findings on copies, and compare
     %dynamo diff            what is different in the last report, compared to the one before
     %dynamo diff A B        the same for two reports by name; --times, --save FILE
     %dynamo reset           forget all reports and everything that was compiled

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-__all__ = ["NotebookLine", "Progress", "TerminalLine", "shown"]
+__all__ = ["NotebookLine", "Progress", "TerminalLine", "saying", "shown"]
 
 #: A compile shorter than this, in seconds, shows nothing at all.
 PATIENCE = 1.0
@@ -161,3 +161,23 @@ def shown(shell: Any) -> Iterator[Progress | None]:
         yield progress
     finally:
         progress.close()
+
+
+@contextmanager
+def saying(shell: Any) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a line of text in place of the last, until the block ends."""
+    line = _line_for(shell)
+    if line is None:
+        yield lambda _: None
+        return
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        line.show(text)
+
+    try:
+        yield say
+    finally:
+        if said:
+            line.clear()

@@ -36,7 +36,7 @@ from dynamo_nb.record.types import (
     StackFrame,
 )
 
-__all__ = ["diff"]
+__all__ = ["counts", "diff"]
 
 #: What a guard's code holds that is another in each process, or that only numbers things.
 _VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
@@ -60,7 +60,6 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
 
 
 def _side(record: CellRecord) -> Side:
-    own = own_compiles(record)
     return Side(
         name=record.name,
         cell=record.cell,
@@ -68,16 +67,22 @@ def _side(record: CellRecord) -> Side:
         torch=record.versions.torch,
         device=record.device,
         options=record.options,
-        counts={
-            "graph": sum(g.stage == "dynamo" for entry in own for g in entry.graphs),
-            "graph break": sum(place.count for place in break_places(record)),
-            "recompile": len(recompiles(record)),
-            "kernel": sum(len(entry.kernels) for entry in own),
-            "guard": sum(len(entry.guards) for entry in own),
-            "eager run": sum(call.eager for call in record.calls),
-        },
+        counts=counts(record),
         error=record.error.type if record.error else "",
     )
+
+
+def counts(record: CellRecord) -> dict[str, int]:
+    """Return what happened in a cell, in numbers, by noun."""
+    own = own_compiles(record)
+    return {
+        "graph": sum(g.stage == "dynamo" for entry in own for g in entry.graphs),
+        "graph break": sum(place.count for place in break_places(record)),
+        "recompile": len(recompiles(record)),
+        "kernel": sum(len(entry.kernels) for entry in own),
+        "guard": sum(len(entry.guards) for entry in own),
+        "eager run": sum(call.eager for call in record.calls),
+    }
 
 
 def _source(match: Match) -> Iterator[LineChange]:

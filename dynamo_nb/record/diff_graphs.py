@@ -38,7 +38,8 @@ class _Changes:
         for pair in match.nodes:
             changed = _node_change(pair)
             if changed is None:
-                self._same[("after", *pair.after.key[:2])] += 1
+                compile_id, graph, _ = pair.after.key
+                self._same["after", compile_id, graph] += 1
             else:
                 self._add("after", pair.after, changed)
         for at in match.nodes_new:

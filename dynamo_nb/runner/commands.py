@@ -24,6 +24,7 @@ class Commands:
             "save": ("FILE", self._save),
             "load": ("FILE", self._load),
             "reset": ("", self._reset),
+            "try": ("", self._try),
         }
         #: Commands followed by Python, which is taken as it is written.
         self._python: dict[str, Callable[[str], None]] = {"would": self._would}
@@ -83,6 +84,11 @@ class Commands:
         from dynamo_nb.runner import diffing
 
         diffing.show(self._session, self._reporter, rest)
+
+    def _try(self) -> None:
+        from dynamo_nb.runner import trying
+
+        trying.show(self._last(), self._reporter)
 
     def _reset(self) -> None:
         if "torch" in sys.modules:

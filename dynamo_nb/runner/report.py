@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from dynamo_nb import progress
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.runner.execution import Execution
 from dynamo_nb.session import Session
@@ -76,6 +79,15 @@ class Reporter:
     def display(self, text: str, html: str) -> None:
         """Display an answer that is no report."""
         self._publish({"text/plain": text, "text/html": html})
+
+    def transform(self, cell: str) -> str:
+        """Return a cell as Python, its magics as calls."""
+        python: str = self._shell.transform_cell(cell)
+        return python
+
+    def progress(self) -> AbstractContextManager[Callable[[str], None]]:
+        """Return a context that yields a function that shows what goes on in one line."""
+        return progress.saying(self._shell)
 
     def show(self, record: CellRecord, view: str = "auto") -> None:
         """Display a record in the current cell's output."""

@@ -1,0 +1,299 @@
+"""`%dynamo try`: mends for what the last report found are run on copies, and compared.
+
+The trials run in a process of their own, on copies of the notebook's values as they are now. So
+neither the namespace nor what was compiled nor torch's configuration is touched, and every trial
+starts with empty caches. The cell as it is is run again in the same way: to it all are compared.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import os
+import pickle
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from dynamo_nb.findings.mends import mends
+from dynamo_nb.findings.patterns import patterns
+from dynamo_nb.options import UsageError
+from dynamo_nb.record.trials import Mend, Trial, Trials
+from dynamo_nb.record.types import CellRecord
+from dynamo_nb.runner.names import stored_names
+from dynamo_nb.runner.report import Reporter
+from dynamo_nb.runner.trial_worker import Job
+
+__all__ = ["Progress", "show", "try_mends"]
+
+#: Told what is tried next.
+Progress = Callable[[str], None]
+
+#: Counts of which less is better, the dearest first.
+_COSTS = ("eager run", "graph break", "recompile")
+
+#: Options of a record, and the flags that ask for them.
+_FLAGS: dict[str, Callable[[Any], list[str]]] = {
+    "fullgraph": lambda value: ["--fullgraph"],
+    "backend": lambda value: ["--backend", value],
+    "mode": lambda value: ["--mode", value],
+    "dynamic": lambda value: ["--dynamic", str(value).lower()],
+    "compile": lambda value: ["--compile", value],
+    "device": lambda value: ["--device", value],
+    "options": lambda value: [w for k, v in value.items() for w in ("--options", f"{k}={v!r}")],
+    "config": lambda value: [w for k, v in value.items() for w in ("--config", f"{k}={v!r}")],
+}
+
+
+def show(record: CellRecord, reporter: Reporter) -> None:
+    """Carry out `%dynamo try`, and say meanwhile what is being tried."""
+    with reporter.progress() as say:
+        try:
+            found = try_mends(record, reporter.namespace, reporter.transform, say)
+        except ValueError as exc:
+            raise UsageError(f"%dynamo try: {exc}") from exc
+    reporter.display(str(found), found._repr_html_())
+
+
+def try_mends(
+    record: CellRecord,
+    namespace: dict[str, Any],
+    transform: Callable[[str], str],
+    say: Progress = lambda _: None,
+) -> Trials:
+    """Return what came of the mends for a record's findings, each of them run.
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to mend, or the cell can't be run again; the message says why.
+    """
+    if not record.findings:
+        raise ValueError("the last report has no findings: there is nothing to mend.")
+    if not record.source.startswith("%%dynamo"):
+        raise ValueError("the last report is of a script: only a cell can be run again.")
+    wanted = mends(record)
+    answer = Trials(cell=record.cell, name=record.name, patterns=patterns(record))
+    if not wanted:
+        return replace(answer, notes=["No mend without a change of code is known for these."])
+    with tempfile.TemporaryDirectory() as folder:
+        job, notes = _job(record, namespace, transform)
+        worker = _Worker(job, Path(folder), say)
+        try:
+            answer = _tried(worker, wanted, answer)
+        finally:
+            worker.close()
+    return replace(answer, notes=[*notes, *_drift(record, answer), *answer.notes])
+
+
+def _tried(worker: _Worker, wanted: list[Mend], answer: Trials) -> Trials:
+    baseline = worker.run([])
+    trials = [_judged(worker.run([mend]), baseline) for mend in wanted]
+    winners = [trial for trial in trials if trial.verdict == "helps"]
+    together = None
+    combined = _combined(winners)
+    if len(combined) > 1:
+        together = _judged(worker.run(combined), baseline)
+    ranked = sorted(trials, key=lambda trial: (_VERDICTS.index(trial.verdict), *_cost(trial)))
+    return replace(answer, baseline=baseline, trials=ranked, together=together)
+
+
+_VERDICTS = ("helps", "mixed", "same", "worse", "failed")
+
+
+def _cost(trial: Trial) -> tuple[Any, ...]:
+    return (
+        *(trial.counts.get(name, 0) for name in _COSTS),
+        len(trial.differs),
+        trial.counts.get("graph", 0),
+    )
+
+
+def _judged(trial: Trial, baseline: Trial) -> Trial:
+    """Return a trial with its verdict: what is better, and what is worse, than as it is."""
+    if trial.error and not baseline.error:
+        return replace(trial, verdict="failed")
+    if trial.error:
+        return replace(trial, verdict="same" if trial.error == baseline.error else "failed")
+    pairs = [(trial.counts.get(name, 0), baseline.counts.get(name, 0)) for name in _COSTS]
+    better = any(now < was for now, was in pairs) or bool(baseline.error)
+    worse = any(now > was for now, was in pairs) and not baseline.error
+    verdict = {
+        (True, False): "helps",
+        (True, True): "mixed",
+        (False, True): "worse",
+        (False, False): "same",
+    }[better, worse]
+    return replace(trial, verdict=verdict)
+
+
+def _combined(winners: list[Trial]) -> list[Mend]:
+    """Return the mends to try together: of those for the same findings the best alone."""
+    best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Mend]] = {}
+    for trial in winners:
+        mend, cost = trial.mends[0], _cost(trial)
+        key = tuple(mend.lines)
+        if key not in best or cost < best[key][0]:
+            best[key] = cost, mend
+    return [mend for _, mend in best.values()]
+
+
+def _drift(record: CellRecord, answer: Trials) -> list[str]:
+    """Say so when the cell did something else this time: the values are not those it began with."""
+    from dynamo_nb.record.diff import counts
+
+    if answer.baseline is None or answer.baseline.error:
+        return []
+    before, now = counts(record), answer.baseline.counts
+    changed = [
+        f"{name}s {before[name]} -> {now.get(name)}"
+        for name in before
+        if name != "guard" and before[name] != now.get(name)
+    ]
+    if not changed:
+        return []
+    return [
+        f"Run again, the cell itself does not do what it did in the report ({', '.join(changed)}): "
+        "it starts from other values, or from empty caches."
+    ]
+
+
+# ------------------------------------------------------------------ what the worker is given
+
+
+def _job(
+    record: CellRecord, namespace: dict[str, Any], transform: Callable[[str], str]
+) -> tuple[Job, list[str]]:
+    from dynamo_nb.capture import portable
+
+    body = record.source.partition("\n")[2]
+    names = _names(body, transform)
+    backend = record.options.get("backend")
+    if backend in namespace:
+        names.add(backend)
+    values = {name: namespace[name] for name in sorted(names) if name in namespace}
+    state, problems = portable.pack(values, namespace)
+    flags = [
+        w for name, value in record.options.items() if name in _FLAGS for w in _FLAGS[name](value)
+    ]
+    line = " ".join(["%%dynamo", "--view", "text", *map(shlex.quote, flags)])
+    job = Job(
+        cell=f"{line}\n{body}",
+        state=state,
+        ambient=portable.ambient(),
+        backend=_backend_to_warm(record),
+        path=list(sys.path),
+    )
+    return job, list(_notes(body, values, problems))
+
+
+def _backend_to_warm(record: CellRecord) -> str:
+    """Return the backend that torch gets ready for: Inductor where the cell used it."""
+    return "inductor" if any(entry.output_code for entry in record.compiles) else "eager"
+
+
+def _names(body: str, transform: Callable[[str], str]) -> set[str]:
+    """Return the names that a cell needs from the notebook: those it does not bind itself first.
+
+    Only statements that are always reached count as binding; a name too many is copied in vain.
+    """
+    try:
+        tree = ast.parse(transform(body))
+    except SyntaxError:
+        return set()
+    needed: set[str] = set()
+    bound: set[str] = set()
+    for statement in tree.body:
+        read = set(_globals_read(_code(statement)))
+        if isinstance(statement, ast.For):
+            read -= stored_names(statement.target)
+        needed |= read - bound
+        if isinstance(statement, _BINDING):
+            bound |= stored_names(statement)
+    return needed
+
+
+_BINDING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Assign, ast.Import, ast.ImportFrom, ast.With),
+)
+
+
+def _code(statement: ast.stmt) -> CodeType:
+    module = ast.Module([statement], [])
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code: CodeType = compile(module, "<cell>", "exec", flags, dont_inherit=True)
+    return code
+
+
+def _globals_read(code: CodeType) -> Iterator[str]:
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_NAME", "LOAD_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"):
+            yield step.argval
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _globals_read(const)
+
+
+def _notes(body: str, values: dict[str, Any], problems: dict[str, str]) -> Iterator[str]:
+    from dynamo_nb.capture import compiler
+
+    own = [
+        name
+        for name, value in values.items()
+        if name not in problems and (compiler.is_tensor(value) or compiler.is_module(value))
+    ]
+    if own:
+        shown = ", ".join(f"`{name}`" for name in own)
+        yield f"The trials began with copies of {shown} as they are now, after the cell."
+    for name, why in problems.items():
+        yield f"`{name}` can't be copied, so the trials ran without it ({why})."
+
+
+class _Worker:
+    """The process that runs the trials, one after the other."""
+
+    def __init__(self, job: Job, folder: Path, say: Progress) -> None:
+        file = folder / "job"
+        file.write_bytes(pickle.dumps(job))
+        self._say = say
+        self._count = 0
+        self._say("getting ready")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dynamo_nb.runner.trial_worker", str(file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            text=True,
+        )
+
+    def run(self, wanted: list[Mend]) -> Trial:
+        """Run the cell with these mends; a process that dies fails the trial, and those after."""
+        self._count += 1
+        self._say(" and ".join(mend.paste for mend in wanted) or "the cell as it is")
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(wanted).decode() + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            code = self._process.wait()
+            return Trial(mends=wanted, error=f"the process of the trials ended (code {code})")
+        return msgspec.json.decode(answer, type=Trial)
+
+    def close(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+        self._process.communicate()
