@@ -62,8 +62,9 @@ def self_invalidating_guard(record: CellRecord) -> Iterator[Finding]:
                 f"`{_function(cause)}` changes `{cause.name}`, on which its own entries are "
                 "guarded: the next call finds that none fits."
             )
+            changed = _LENGTH.sub(r"\1", cause.name)
             advice = (
-                f"Return the value and change `{_LENGTH.sub(r'\1', cause.name)}` outside of the "
+                f"Return the value and change `{changed}` outside of the "
                 "compiled function, or keep it in a tensor."
             )
             yield _finding([cause], "self-invalidating-guard", "warning", message, advice, line)
