@@ -19,6 +19,7 @@ DATA_ONLY = {"dynamo_nb.record.types"}  # the whole record on one page: no logic
 REACHES_UP = {
     "dynamo_nb.record.types": {"dynamo_nb.views.dot", "dynamo_nb.views.would"},
     "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},
+    "dynamo_nb.record.trials": {"dynamo_nb.views.trials"},
 }
 
 #: The floors, lowest first. A part imports its own floor's modules and parts on lower floors;

@@ -150,8 +150,15 @@ def _drift(record: CellRecord, answer: Trials) -> list[str]:
     """Say so when the cell did something else this time: the values are not those it began with."""
     from dynamo_nb.record.diff import counts
 
-    if answer.baseline is None or answer.baseline.error:
+    if answer.baseline is None:
         return []
+    if answer.baseline.error:
+        if record.error is not None:
+            return []
+        return [
+            f"Run again, the cell raises {answer.baseline.error}: it can't begin from the values "
+            "that it left. Make what it needs in the cell itself, and try again."
+        ]
     before, now = counts(record), answer.baseline.counts
     changed = [
         f"{name}s {before[name]} -> {now.get(name)}"
