@@ -52,7 +52,7 @@ def server(kind: str, folder: Path) -> Iterator[str]:
     ]
     log = (folder / f"{kind}.log").open("w")
     process = subprocess.Popen(
-        command, env=_environment(folder), stdout=log, stderr=log, start_new_session=True
+        command, env=environment(folder), stdout=log, stderr=log, start_new_session=True
     )
     try:
         address = f"http://127.0.0.1:{port}"
@@ -79,7 +79,7 @@ def write_settings(folder: Path, settings: Mapping[str, Mapping[str, Any]]) -> N
         path.write_text(json.dumps(values))
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """Return an environment in which nothing of the user's own settings counts."""
     own = folder / "settings"
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
@@ -172,8 +172,26 @@ class Notebook:
         """Return a cell's `[n]:`."""
         return str(self.cell(index).locator(".jp-InputPrompt").inner_text())
 
-    def explorer(self, index: int) -> Any:
-        """Return the explorer below a cell, once it is there."""
-        root = self.cell(index).locator(".dnx-root")
-        root.wait_for(timeout=60_000)
-        return root
+    def write(self, index: int, source: str) -> None:
+        """Type a cell's text anew."""
+        self.editor(index).click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(source)
+
+    def menu(self, *names: str) -> None:
+        """Choose an entry of the menu bar, or of a menu below it."""
+        bar, *between, last = names
+        self.page.locator(".lm-MenuBar-item", has_text=bar).click()
+        for name in between:
+            self.page.locator(".lm-Menu-item", has_text=name).first.hover()
+        self.page.locator(".lm-Menu-item", has_text=last).last.click()
+
+    def theme(self, name: str) -> None:
+        """Change the theme to one whose name ends in that."""
+        self.menu("Settings", "Theme", name)
+
+    def restart(self) -> None:
+        """Restart the kernel."""
+        self.menu("Kernel", "Restart Kernel…")
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+        self.wait_for_kernel()

@@ -72,8 +72,8 @@ async function gunzip(data: DataView): Promise<string> {
   if (typeof DecompressionStream === "undefined") {
     throw new Error("this browser can't decompress (no DecompressionStream); update it");
   }
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
+  const packed = new Response(bytes).body;
+  return packed ? new Response(packed.pipeThrough(new DecompressionStream("gzip"))).text() : "";
 }
 
 /** Requests to the kernel, each with an id that its answer bears. */

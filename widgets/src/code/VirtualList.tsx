@@ -4,7 +4,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { linked } from "../linked";
 import { refKey, type Ref, type Selection } from "../selection";
 
@@ -33,7 +33,8 @@ export function VirtualList(props: VirtualListProps): VNode {
   const id = useId();
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(ASSUMED);
-  const [active, setActive] = useState(-1);
+  const at = useSignal(-1); // read at once by the next key, before anything is drawn
+  const active = at.value;
 
   useLayoutEffect(() => {
     const element = viewport.current;
@@ -67,23 +68,23 @@ export function VirtualList(props: VirtualListProps): VNode {
 
   const move = (index: number): void => {
     const next = Math.max(0, Math.min(count - 1, index));
-    setActive(next);
+    at.value = next;
     reveal(next);
     selection.set(refOf(next), "hover");
   };
   const page = Math.max(1, Math.floor(height / rowHeight) - 1);
   const moves: Record<string, () => void> = {
-    ArrowDown: () => move(active + 1),
-    ArrowUp: () => move(active < 0 ? 0 : active - 1),
-    PageDown: () => move(active + page),
-    PageUp: () => move(active - page),
+    ArrowDown: () => move(at.peek() + 1),
+    ArrowUp: () => move(at.peek() - 1),
+    PageDown: () => move(at.peek() + page),
+    PageUp: () => move(at.peek() - page),
     Home: () => move(0),
     End: () => move(count - 1),
     Enter: () => hold(),
     " ": () => hold(),
   };
   const hold = (): void => {
-    const ref = active >= 0 ? refOf(active) : null;
+    const ref = at.peek() >= 0 ? refOf(at.peek()) : null;
     if (ref) selection.set(ref, "pin");
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -107,7 +108,7 @@ export function VirtualList(props: VirtualListProps): VNode {
         aria-setsize={count}
         class="dnx-row"
         style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
-        onPointerDown={() => setActive(index)}
+        onPointerDown={() => (at.value = index)}
         {...linked(refOf(index))}
       >
         {props.row(index)}

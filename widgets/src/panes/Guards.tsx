@@ -176,8 +176,10 @@ function rowsOf(guards: Guard[], failures: RecompileReason[], wanted: string, or
   );
 }
 
+/** One guard may be checked under another name: CONSTANT_MATCH by an EQUALS_MATCH leaf. */
 const isBlamed = (guard: Guard, reason: RecompileReason): boolean =>
-  guard.source === reason.source && (!reason.kind || guard.kind === reason.kind);
+  guard.source === reason.source &&
+  (guard.kind === reason.kind || guard.code.some((code) => code === reason.guard));
 
 const textOf = (guard: Guard): string =>
   [guard.kind, guard.source, guard.value, ...guard.code, guard.frame ? placeText(guard.frame) : ""]
