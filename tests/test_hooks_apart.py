@@ -31,7 +31,8 @@ class BrokenRecorder:
         self.apart = recorder.apart
         self.note_failure = recorder.note_failure
 
-    emit = inside_graph = progress = explode
+    emit = inside_graph = meet = progress = explode
+    codes = property(explode)
 
 
 class BrokenHooked(Hooked):

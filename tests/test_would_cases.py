@@ -60,7 +60,7 @@ class Asking(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

@@ -1,4 +1,4 @@
-"""Dynamo's cache after the cell: the entries of each code object, as the next look-up tries them."""
+"""Dynamo's cache after the cell: each code object's entries in the order of the look-up."""
 
 from __future__ import annotations
 

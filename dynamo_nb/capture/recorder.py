@@ -75,8 +75,13 @@ class Recorder:
 
     def meet(self, code: CodeType) -> None:
         """Remember, as long as it lives, that Dynamo was asked about a code object."""
-        if id(code) not in self.codes:
-            self.codes[id(code)] = ref(code, lambda _, key=id(code): self.codes.pop(key, None))
+        key = id(code)
+
+        def forget(_: object) -> None:
+            self.codes.pop(key, None)
+
+        if key not in self.codes:
+            self.codes[key] = ref(code, forget)
 
     def progress(self, compile_id: str, name: str, stage: str) -> None:
         """Say which stage of which frame begins; three empty strings when compiling ends."""
