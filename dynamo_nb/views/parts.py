@@ -71,8 +71,8 @@ class Parts:
             if size <= left:
                 chosen[name] = data
                 left -= size
-            elif name == "core":
-                return b""  # nothing can be shown without it
+        if "core" not in chosen:
+            return b""  # nothing can be shown without it
         pairs = b",".join(json.dumps(name).encode() + b":" + data for name, data in chosen.items())
         return gzip.compress(b"{" + pairs + b"}", _LEVEL, mtime=0)
 
