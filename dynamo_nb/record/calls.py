@@ -137,14 +137,18 @@ _SELF = re.compile(r"[LG]\['\w+'\]\.?")
 
 
 def _modules(line: int, compiles: Mapping[_EntryKey, Compile]) -> set[str]:
-    """Return `path (Class)` of the modules in the graphs under a call, below their function's."""
-    stacks = (
-        node.module_stack
-        for compiled in compiles.values()
-        if compiled.call_line == line and compiled.cell is None
-        for graph in compiled.graphs
-        if graph.stage == "dynamo"
-        for node in graph.nodes
-    )
-    pairs = (pair for stack in stacks for pair in stack)
-    return {f"{_SELF.sub('', path, count=1)} ({kind})" for path, kind in pairs}
+    """Return how the names of the modules in the graphs under a call end: `.path (Class)`.
+
+    Paths are known below the module of the function that was compiled, and of a leaf that was
+    compiled by itself only the class.
+    """
+    found: set[str] = set()
+    for compiled in compiles.values():
+        if compiled.call_line != line or compiled.cell is not None or not compiled.graphs:
+            continue
+        if compiled.name.endswith(".forward"):
+            found.add(f" ({compiled.name.removesuffix('.forward')})")
+        nodes = [n for g in compiled.graphs if g.stage == "dynamo" for n in g.nodes]
+        for path, kind in (pair for node in nodes for pair in node.module_stack):
+            found.add(f".{_SELF.sub('', path, count=1)} ({kind})")
+    return found

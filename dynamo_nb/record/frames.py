@@ -51,12 +51,12 @@ class FrameBook:
         """Return the leaf modules that ran outside every graph under a call.
 
         Dynamo was asked about some; the others have the same code, and those among them that are
-        in a graph ran there. `compiled` are the modules of graphs, below that of their function.
+        in a graph ran there. `compiled` are endings of the names of modules in graphs.
         """
         return [
             module
             for module, asked in self._modules.get(call_line, {}).items()
-            if asked or not any(f".{module}".endswith(f".{path}") for path in compiled)
+            if asked or not f".{module}".endswith(tuple(compiled))
         ]
 
     def eager_lines(self) -> list[int]:
