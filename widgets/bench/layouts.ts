@@ -18,19 +18,20 @@ interface Placed {
   height: number;
 }
 
-type Program = (graph: Measured, plain: Plain) => Promise<Placed> | Placed;
+/** Lays out; what it returns turns the result into plain boxes and lines, which is not measured. */
+type Program = (graph: Measured, plain: Plain) => Promise<() => Placed> | (() => Placed);
 
 const ours = (open: "all" | "first"): Program => (graph) => {
   const tree = treeFor(graph);
   if (open === "all") openAll(tree, true);
   else openWithin(tree, 250);
   const { boxes, segments, width, height } = layout(tree);
-  return {
-    boxes: boxes.map((box) => ({ ...box, width: box.w, height: box.h })),
+  return () => ({
+    boxes: boxes.map(({ x, y, w, h, label }) => ({ x, y, width: w, height: h, label })),
     lines: segments.map((one) => one.points),
     width,
     height,
-  };
+  });
 };
 
 const elkLayout: Program = async (_, plain) => {
@@ -40,19 +41,22 @@ const elkLayout: Program = async (_, plain) => {
     children: plain.nodes.map(({ id, width, height }) => ({ id, width, height })),
     edges: plain.edges.map(([from, to], at) => ({ id: `e${at}`, sources: [from], targets: [to] })),
   });
-  const boxes = (placed.children ?? []).map((box, at) => ({
-    x: box.x!,
-    y: box.y!,
-    width: box.width!,
-    height: box.height!,
-    label: plain.nodes[at]!.label,
-  }));
-  const lines = (placed.edges ?? []).flatMap((edge) =>
-    (edge.sections ?? []).map(({ startPoint, bendPoints, endPoint }) =>
-      [startPoint, ...(bendPoints ?? []), endPoint].flatMap(({ x, y }) => [x, y]),
+  return () => ({
+    boxes: (placed.children ?? []).map((box, at) => ({
+      x: box.x!,
+      y: box.y!,
+      width: box.width!,
+      height: box.height!,
+      label: plain.nodes[at]!.label,
+    })),
+    lines: (placed.edges ?? []).flatMap((edge) =>
+      (edge.sections ?? []).map(({ startPoint, bendPoints, endPoint }) =>
+        [startPoint, ...(bendPoints ?? []), endPoint].flatMap(({ x, y }) => [x, y]),
+      ),
     ),
-  );
-  return { boxes, lines, width: placed.width!, height: placed.height! };
+    width: placed.width!,
+    height: placed.height!,
+  });
 };
 
 const dagreLayout: Program = (_, plain) => {
@@ -62,15 +66,18 @@ const dagreLayout: Program = (_, plain) => {
   for (const { id, label, width, height } of plain.nodes) graph.setNode(id, { label, width, height });
   for (const [from, to] of plain.edges) graph.setEdge(from, to);
   dagre.layout(graph);
-  const boxes = graph.nodes().map((id: string) => {
-    const { x, y, width, height, label } = graph.node(id);
-    return { x: x - width / 2, y: y - height / 2, width, height, label: label ?? "" };
-  });
-  const lines = graph.edges().map((edge: { v: string; w: string }) =>
-    graph.edge(edge).points.flatMap(({ x, y }: { x: number; y: number }) => [x, y]),
-  );
   const { width = 0, height = 0 } = graph.graph();
-  return { boxes, lines, width, height };
+  return () => ({
+    boxes: graph.nodes().map((id: string) => {
+      const { x, y, label = "", ...size } = graph.node(id);
+      return { x: x - size.width / 2, y: y - size.height / 2, ...size, label };
+    }),
+    lines: graph.edges().map((edge: { v: string; w: string }) =>
+      graph.edge(edge).points.flatMap(({ x, y }: { x: number; y: number }) => [x, y]),
+    ),
+    width,
+    height,
+  });
 };
 
 const PROGRAMS: Record<string, Program> = {
@@ -108,9 +115,10 @@ async function main(program: string, name: string, recordFile: string, svgFile: 
   }
   const before = process.cpuUsage();
   const start = performance.now();
-  const placed = await PROGRAMS[program]!(graph, plain);
+  const result = await PROGRAMS[program]!(graph, plain);
   const wall = performance.now() - start;
   const { user, system } = process.cpuUsage(before);
+  const placed = result();
   if (svgFile) writeFileSync(svgFile, svgOf(placed));
   console.log(
     JSON.stringify({
