@@ -21,6 +21,10 @@ def tried(shell):
     return try_mends(shell.record, shell.ip.user_ns, shell.ip.transform_cell)
 
 
+def user_names(shell):
+    return {name for name in shell.ip.user_ns if not name.startswith("_")}
+
+
 def pastes(trials):
     return [trial.paste for trial in trials]
 
@@ -68,7 +72,7 @@ def test_the_mend_that_works_is_found_and_the_others_are_dropped(
 
 def test_what_is_shown(shell):
     shell.run((CASES / "data_dependent_branch.cell").read_text())
-    record, names = shell.record, set(shell.ip.user_ns)
+    record, names = shell.record, user_names(shell)
     ran = shell.run("%dynamo try")
     assert ran.stdout == ""  # the cell prints: the trials' output is swallowed
     assert "To paste" in ran.report
@@ -80,7 +84,7 @@ def test_what_is_shown(shell):
     assert "torch.where" in ran.report
     assert "torch.cond" in ran.displays[-1]["text/html"]
     assert shell.record is record  # trials are no reports
-    assert set(shell.ip.user_ns) == names
+    assert user_names(shell) == names
     assert (
         "hit" in shell.run("%%dynamo --backend eager\ntoy(torch.ones(10), torch.ones(10))").report
     )
@@ -173,3 +177,14 @@ def test_a_script_cannot_be_run_again(shell):
     shell.run((CASES / "item_value.cell").read_text())
     with pytest.raises(ValueError, match="of a script"):
         try_mends(replace(shell.record, source="import torch"), {}, str)
+
+
+def test_a_process_that_dies_is_told(shell):
+    from msgspec.structs import replace
+
+    shell.run((CASES / "item_value.cell").read_text())
+    deadly = replace(shell.record, source="%%dynamo\nimport os\nos._exit(3)")
+    found = try_mends(deadly, {}, str)
+    assert found.baseline.error == "the process of the trials ended (code 3)"
+    assert {trial.verdict for trial in found.trials} <= {"same", "failed"}
+    assert any("can't begin from" in note for note in found.notes)

@@ -219,10 +219,7 @@ def _names(body: str, transform: Callable[[str], str]) -> set[str]:
     needed: set[str] = set()
     bound: set[str] = set()
     for statement in tree.body:
-        read = set(_globals_read(_code(statement)))
-        if isinstance(statement, ast.For):
-            read -= stored_names(statement.target)
-        needed |= read - bound
+        needed |= set(_globals_read(_code(statement))) - bound - _set_at_once(statement)
         if isinstance(statement, _BINDING):
             bound |= stored_names(statement)
     return needed
@@ -232,6 +229,16 @@ _BINDING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.Assign, ast.Import, ast.ImportFrom, ast.With),
 )
+
+
+def _set_at_once(statement: ast.stmt) -> set[str]:
+    """Return the names that a `for` or `with` binds before its body reads them."""
+    if isinstance(statement, ast.For):
+        return stored_names(statement.target)
+    if isinstance(statement, ast.With):
+        given = [item.optional_vars for item in statement.items if item.optional_vars]
+        return {name for target in given for name in stored_names(target)}
+    return set()
 
 
 def _code(statement: ast.stmt) -> CodeType:
