@@ -56,7 +56,7 @@ def record_of(name: str) -> str:
 
 
 def lay_out(program: str, name: str, folder: Path, limit: float) -> dict[str, Any] | None:
-    """Lay a graph out with one program; None when it takes longer than the limit."""
+    """Lay a graph out with one program; None when it fails or takes longer than the limit."""
     svg = folder / f"{program}-{name}.svg".replace(" ", "_").replace(":", "_")
     command = ["node", str(folder / "layouts.mjs")]
     if program != "dot":
@@ -71,7 +71,7 @@ def lay_out(program: str, name: str, folder: Path, limit: float) -> dict[str, An
 def _lay_out_in_node(command: list[str], svg: Path, limit: float) -> dict[str, Any] | None:
     try:
         run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):  # elkjs runs out of stack
         return None
     return {**json.loads(run.stdout), "svg": str(svg)}
 

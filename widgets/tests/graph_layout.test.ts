@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { layout, type Scene } from "../src/graph/layout";
 import { type Box, isGroup, type Tree } from "../src/graph/tree";
 import { hasWideOutput } from "../src/graph/model";
-import { bigGraph, graphOfNodes, node, opened, recordedGraphs, treeOf } from "./graphs";
+import { bigGraph, BUSY, graphOfNodes, node, opened, recordedGraphs, treeOf } from "./graphs";
 
 const SLACK = 0.01;
 
@@ -121,7 +121,7 @@ describe("layout of 20 000 nodes", () => {
 
   beforeAll(() => {
     scene = checkInvariants(opened(tree, "all"));
-  });
+  }, BUSY);
 
   it("shows all nodes that are not parameters", () => {
     expect(scene.boxes.filter((box) => !isGroup(box)).length).toBe(tree.order.length);
@@ -139,7 +139,7 @@ describe("layout of 20 000 nodes", () => {
     layout(fresh);
     // Any machine, and a busy one: benchmarks/explorer.py holds it to 0.6 s.
     expect((process.cpuUsage().user - before) / 1e6).toBeLessThan(3);
-  });
+  }, BUSY);
 });
 
 describe("layout without modules", () => {
@@ -153,7 +153,7 @@ describe("layout without modules", () => {
   it.each([1, 2, 40, 200, 20_000])("cuts %i nodes into parts that open within 250 boxes", (size) => {
     const scene = checkInvariants(opened(treeOf(flat(size)), "first"));
     expect(scene.boxes.length).toBeLessThanOrEqual(250);
-  });
+  }, BUSY);
 
   it("draws an empty graph", () => {
     expect(layout(treeOf(graphOfNodes([]))).boxes).toEqual([]);

@@ -11,7 +11,7 @@ import { Drawing } from "../src/graph/scene";
 import { Search } from "../src/graph/search";
 import { clip } from "../src/graph/sizes";
 import { isGroup, newBox, openAll } from "../src/graph/tree";
-import { bigGraph, recorded, treeOf } from "./graphs";
+import { bigGraph, BUSY, recorded, treeOf } from "./graphs";
 
 const compile = recorded("encoder").compiles[0]!;
 const dynamo = compile.graphs.find((one) => one.name === "dynamo")!;
@@ -49,7 +49,7 @@ describe("the outline", () => {
     const rows = outlineRows(tree, null);
     expect(rows.length).toBe(tree.boxes.length - 1);
     expect(rows.filter((row) => row.box.label.startsWith("softmax")).every((row) => row.lane.lane >= 0)).toBe(true);
-  });
+  }, BUSY);
 
   it("filters to what was found and the groups around it", () => {
     const tree = treeOf(dynamo, compile);
@@ -124,7 +124,7 @@ describe("lines of one box", () => {
       ...scene.segments.filter((one) => one.far).map(({ points }) => points.at(-1)! - points[1]!),
     );
     expect(tallest).toBeLessThan(40);
-  });
+  }, BUSY);
 });
 
 describe("keys", () => {

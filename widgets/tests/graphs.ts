@@ -8,6 +8,9 @@ import { modelOf } from "../src/graph/model";
 
 export { bigGraph, graphOfNodes, node } from "../bench/synthetic";
 
+/** Milliseconds that a test of 20 000 nodes may take on a busy machine. */
+export const BUSY = 60_000;
+
 const FOLDER = fileURLToPath(import.meta.url).replace(/[^/]*$/, "fixtures/");
 
 export function recorded(name: string): CellRecord {
