@@ -7,7 +7,6 @@ A case is a cell (`tests/cases/NAME.cell`) and what a person should be told abou
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,7 @@ NAMES = sorted(path.stem for path in CASES.glob("*.cell"))
 
 #: Findings that no rule makes yet, by case. All else of these cases is compared, and that the
 #: finding is still missing too: a case leaves this table when its finding comes.
-WAITING = {
-    "copy_then_mutate": {"result-differs"},
-}
-
-#: Flags that don't exist yet: the cell is run without them.
-FUTURE_FLAGS = ("--check",)
+WAITING: dict[str, set[str]] = {}
 
 
 class Case:
@@ -35,8 +29,6 @@ class Case:
         self.name = name
         self.wanted: dict[str, Any] = json.loads((CASES / f"{name}.json").read_text())
         source = (CASES / f"{name}.cell").read_text()
-        for flag in FUTURE_FLAGS:
-            source = re.sub(rf"\A(%%dynamo.*) {flag}\b", r"\1", source)
         self.ran = shell.run(source)
         self.summary: dict[str, Any] = shell.record.summary()
 

@@ -177,7 +177,7 @@ def test_calls_that_agree_are_counted_by_line(shell):
     )
     checks = checked(shell, cell)
     assert [(c.line, c.status, c.count) for c in checks] == [(6, "same", 3), (7, "same", 1)]
-    assert "results of eager agree with eager (3 calls)" in shell.run("%dynamo").report
+    assert "results agree with eager (backend eager) (3 calls)" in shell.run("%dynamo").report
 
 
 def test_what_the_cell_compiles_itself_is_checked(shell):

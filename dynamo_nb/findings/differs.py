@@ -14,8 +14,8 @@ __all__ = ["result_differs"]
 #: What the first stage that differs means.
 _STAGES = {
     "eager": (
-        "Dynamo's own tracing is at fault: no compiler takes part at this stage. A change that a "
-        "trace can't see (a mutated object, a patched function) is the usual cause."
+        "No compiler takes part at this stage: the code behaves otherwise while Dynamo traces it "
+        "(`torch.compiler.is_compiling()`), or Dynamo traces it wrongly."
     ),
     "aot_eager": (
         "AOTAutograd is at fault: look at mutated inputs, views and custom autograd functions."
@@ -30,7 +30,7 @@ _ENTRY = (
     "Pass that in as an argument, or call torch._dynamo.reset() when it changes."
 )
 _OWN = "The backend is at fault: up to its call the result is right."
-_UNTIL_MENDED = " Until it is mended, write this code differently, or keep it out with `torch.compiler.disable`."
+_UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."
 
 
 def result_differs(record: CellRecord) -> Iterator[Finding]:

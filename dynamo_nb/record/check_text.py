@@ -15,9 +15,9 @@ def check_text(check: Check) -> str:
     compared = "results and gradients" if check.gradients else "results"
     drawn = ", with eager's random numbers" if check.random else ""
     if check.status == "same":
-        return f"{compared} of {check.backend} agree with eager{drawn}{times}"
-    stage = "in the cache entry alone" if check.stage == "entry" else f"first at {check.stage}"
-    return f"{compared} of {check.backend} differ from eager, {stage}{drawn}{times}"
+        return f"{compared} agree with eager (backend {check.backend}{drawn}){times}"
+    stage = "the cache entry alone" if check.stage == "entry" else f"the stage {check.stage}"
+    return f"{compared} differ from eager, first at {stage} (backend {check.backend}{drawn}){times}"
 
 
 def difference_text(item: Mismatch) -> str:
