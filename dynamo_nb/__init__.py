@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dynamo_nb.record.difference import RecordDiff
-    from dynamo_nb.record.types import CellRecord, Would
+    from dynamo_nb.record.types import CellRecord, GuardCosts, Would
     from dynamo_nb.runner.script import ScriptCapture
 
 __all__ = [
     "capture",
     "diff",
+    "guard_costs",
     "last",
     "load",
     "load_ipython_extension",
@@ -113,6 +114,21 @@ def diff(a: CellRecord | str | None = None, b: CellRecord | str | None = None) -
     from dynamo_nb.session import current
 
     return difference(current(), a, b)
+
+
+def guard_costs(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GuardCosts:
+    """Measure what checking the guards costs for a call that hits an entry, and by which source.
+
+    The call is made, a few times over, to know what share of it the guards are.
+
+    Raises
+    ------
+    ValueError
+        When the call hits no entry.
+    """
+    from dynamo_nb.runner.would import guard_costs as measured
+
+    return measured(f, args, kwargs)
 
 
 def last(name: str = "") -> CellRecord | None:

@@ -49,6 +49,7 @@ Afterwards
     %dynamo try             run the mends for the last report's findings on copies, and compare
     %dynamo diff            what is different in the last report, compared to the one before
     %dynamo diff A B        the same for two reports by name; --times, --save FILE
+    %dynamo guards f(x)     what checking this call's guards costs (it makes the call a few times)
     %dynamo reset           forget all reports and everything that was compiled
 """
 

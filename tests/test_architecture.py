@@ -17,7 +17,11 @@ DATA_ONLY = {"dynamo_nb.record.types"}  # the whole record on one page: no logic
 #: `record.to_dot()` is where a person looks for it, and an answer shows itself: methods that call
 #: up, when they are called.
 REACHES_UP = {
-    "dynamo_nb.record.types": {"dynamo_nb.views.dot", "dynamo_nb.views.would"},
+    "dynamo_nb.record.types": {
+        "dynamo_nb.views.dot",
+        "dynamo_nb.views.would",
+        "dynamo_nb.views.costs",
+    },
     "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},
     "dynamo_nb.record.trials": {"dynamo_nb.views.trials"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from dynamo_nb.capture.identities import without_addresses
@@ -71,13 +72,20 @@ class _Check:
         self._known = known
         self._globals = dict(wrapper.global_scope)
         self._scope = {"L": f_locals, "G": wrapper.global_scope["G"], **wrapper.closure_vars}
-        self._places = {
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, str, bool]]:
+        """Where each guard stands, by its message: source, kind, whether at the root."""
+        return {
             part: (manager.get_source(), type(guard).__name__, manager is self._root)
             for manager in _managers(self._root)
             for guard in manager.get_leaf_guards()
             for part in guard.verbose_code_parts()
         }
-        self._sources = {manager.get_source() for manager in _managers(self._root)}
+
+    @cached_property
+    def _sources(self) -> set[str]:
+        return {manager.get_source() for manager in _managers(self._root)}
 
     def failures(self) -> Iterator[dict[str, Any]]:
         dropped: set[str] = set()
@@ -85,7 +93,9 @@ class _Check:
         root = self._root
         while not (info := root.check_verbose(self._locals)).result:
             text = str(info.verbose_code_parts[0]) if info.verbose_code_parts else ""
-            source, kind, at_root = self._places.get(text) or self._tensor_place(text)
+            source, kind, at_root = self._told_place(text)
+            if not source and not at_root:
+                source, kind, at_root = self._places.get(text, ("", "", False))
             if not source and not at_root:
                 unplaced = text
                 break
@@ -99,7 +109,7 @@ class _Check:
         if unplaced and not epilogue:
             yield self._failure("", "", unplaced)
 
-    def _tensor_place(self, text: str) -> tuple[str, str, bool]:
+    def _told_place(self, text: str) -> tuple[str, str, bool]:
         """Place a message made at check time: of tensors, global state, a dict's length."""
         if _STATE.search(text):
             return "", "GLOBAL_STATE", True

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
+from dynamo_nb.capture.costs import guard_costs
 from dynamo_nb.capture.failing import failing_guards
 from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, seen
@@ -13,6 +15,9 @@ from dynamo_nb.capture.plain import places_of_stack
 from dynamo_nb.capture.recorder import Hooked
 
 __all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles", "invalidation"]
+
+#: Seconds of one sample of a guard check while a cell compiles.
+_COST_SAMPLE = 2e-5
 
 
 def install_guards(hooked: Hooked) -> None:
@@ -31,6 +36,8 @@ def install_guards(hooked: Hooked) -> None:
         made = sorted(output_graph.guards, key=lambda guard: guard.sort_key())
         values = _guarded_values(builder, made)
         shape_env = output_graph.shape_env
+        begun = next((e.time for e in reversed(recorder.events) if e.name == "compile_start"), 0.0)
+        costs = guard_costs(wrapper.root, f_locals, _budget(begun), sample=_COST_SAMPLE)
         recorder.emit(
             "guards",
             {
@@ -38,6 +45,8 @@ def install_guards(hooked: Hooked) -> None:
                 "guard_tree": guard_tree(wrapper, values),
                 "shape_guards": [{"expr": str(guard.expr)} for guard in shape_env.guards],
                 "symbols": _symbols(shape_env),
+                "check_seconds": costs.seconds,
+                "costs": costs.parts,
             },
         )
         compile_id = recorder.events[-1].compile_id
@@ -50,6 +59,11 @@ def install_guards(hooked: Hooked) -> None:
             on_guards(wrapper, f_locals, builder)
 
     hooked.replace(guards, "guard_manager_testing_hook_fn", hook)
+
+
+def _budget(begun: float) -> float:
+    """Return how many seconds may go into costs: a hundredth of what the compile took so far."""
+    return min(max((perf_counter() - begun) / 100, 1e-3), 2e-2) if begun else 1e-3
 
 
 def _guarded_values(builder: Any, guards: list[Any]) -> dict[str, Seen]:

@@ -12,13 +12,17 @@ import torch
 from torch._dynamo import cache_size, external_utils
 from torch._dynamo.eval_frame import OptimizedModule, innermost_backend, innermost_fn
 
+from dynamo_nb.capture.costs import guard_costs, seconds_of
 from dynamo_nb.capture.guards import entry_failures, invalidation
 from dynamo_nb.capture.memory import MEMORY
 from dynamo_nb.capture.stacks import code_name
 
-__all__ = ["Frame", "frame_of", "would"]
+__all__ = ["Frame", "entries_of", "frame_of", "measured", "would"]
 
 _UNKNOWN = object()
+
+#: Seconds to spend on the parts of one entry's guards, besides those at the top.
+_COSTS_BUDGET = 0.3
 
 #: Stance of `torch.compiler.set_stance` → what a call does that fits no entry.
 _MISSES = {
@@ -65,6 +69,36 @@ def would(
         return _answer(frame.name, "hit", checks, notes, entry=checks[-1]["entry"])
     outcome, reason = _MISSES.get(stance) or _miss(frame, entries)
     return _answer(frame.name, outcome, checks, notes, reason=reason)
+
+
+def measured(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the guards of the entry cost that `f(*args, **kwargs)` hits.
+
+    The call is made, a few times over. It has the shape of the record's `GuardCosts`.
+
+    Raises
+    ------
+    ValueError
+        When no entry fits: then there is nothing to measure.
+    """
+    frame = frame_of(f, args, kwargs)
+    entries = {str(entry.compile_id): entry for entry in entries_of(frame)}
+    answer = would(f, args, kwargs)
+    if answer["outcome"] != "hit":
+        msg = f"{frame.name} fits no entry with these arguments: call it once, then measure."
+        raise ValueError(msg)
+    root = entries[answer["entry"]].guard_manager.root
+    seconds, parts = guard_costs(root, frame.f_locals, _COSTS_BUDGET)
+    call_seconds = seconds_of(lambda: f(*args, **kwargs))
+    return {
+        "callee": frame.name,
+        "entry": answer["entry"],
+        "microseconds": seconds * 1e6,
+        "call_microseconds": call_seconds * 1e6,
+        "parts": [(source, cost * 1e6, managers) for source, cost, managers in parts],
+    }
 
 
 def _answer(

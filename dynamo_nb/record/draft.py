@@ -13,6 +13,7 @@ from dynamo_nb.record.types import (
     Graph,
     GraphBreak,
     Guard,
+    GuardCost,
     GuardTree,
     Kernel,
     OutputCode,
@@ -67,6 +68,7 @@ class Draft:
     metrics: dict[str, Any] = field(default_factory=dict)
     shape_guard_stacks: dict[str, list[StackFrame]] = field(default_factory=dict)
     specializations: list[Specialization] = field(default_factory=list)
+    guard_costs: list[GuardCost] = field(default_factory=list)
     steps: Steps | None = None
     raw_steps: dict[str, Any] | None = None
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from dynamo_nb.record.types import (
     CompileError,
     GraphBreak,
     Guard,
+    GuardCost,
     GuardTree,
     Instruction,
     OutputCode,
@@ -96,6 +97,12 @@ def _guards(builder: Builder, event: Event) -> None:
     draft.guards = [_guard(builder, guard, checks) for guard in data["guards"]]
     draft.shape_guards = [ShapeGuard(expr=guard["expr"]) for guard in data["shape_guards"]]
     draft.symbols = [Symbol(**symbol) for symbol in data["symbols"]]
+    draft.guard_costs = [
+        GuardCost(source=source, microseconds=seconds * 1e6, managers=managers)
+        for source, seconds, managers in data.get("costs", ())
+    ]
+    if "check_seconds" in data:
+        draft.metrics["guard_check_us"] = data["check_seconds"] * 1e6
 
 
 def _checks(tree: GuardTree) -> dict[tuple[str, str], list[str]]:

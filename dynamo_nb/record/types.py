@@ -33,6 +33,7 @@ __all__ = [
     "GraphBreak",
     "Guard",
     "GuardCost",
+    "GuardCosts",
     "GuardTree",
     "Instruction",
     "Kernel",
@@ -204,6 +205,38 @@ class GuardCost(_Data, frozen=True):
     source: str
     microseconds: float
     managers: int = 1
+
+
+class GuardCosts(_Data, frozen=True):
+    """What checking the guards of one entry costs, measured: `parts` have the dearest first.
+
+    `microseconds` is one whole check, `call_microseconds` one whole call that hits the entry.
+    """
+
+    callee: str
+    entry: str
+    microseconds: float
+    call_microseconds: float
+    parts: list[GuardCost] = []
+
+    @property
+    def share(self) -> float:
+        """The part of a call that is spent in guards, from 0 to 1."""
+        return min(1.0, self.microseconds / self.call_microseconds)
+
+    def __str__(self) -> str:
+        """Return the measurement as text."""
+        from dynamo_nb.views.costs import to_text
+
+        return to_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the measurement as a notebook shows it."""
+        from dynamo_nb.views.costs import to_html
+
+        return to_html(self)
 
 
 class ShapeGuard(_Data, frozen=True):

@@ -27,7 +27,10 @@ class Commands:
             "try": ("", self._try),
         }
         #: Commands followed by Python, which is taken as it is written.
-        self._python: dict[str, Callable[[str], None]] = {"would": self._would}
+        self._python: dict[str, Callable[[str], None]] = {
+            "would": self._would,
+            "guards": self._guards,
+        }
         #: Commands that have options of their own.
         self._parsing: dict[str, Callable[[list[str]], None]] = {"diff": self._diff}
 
@@ -89,6 +92,16 @@ class Commands:
         from dynamo_nb.runner import trying
 
         trying.show(self._last(), self._reporter)
+
+    def _guards(self, expression: str) -> None:
+        from dynamo_nb.runner.would import call_in, guard_costs
+
+        f, args, kwargs = call_in(expression, self._reporter.namespace, "guards")
+        try:
+            costs = guard_costs(f, args, kwargs)
+        except (TypeError, ValueError) as exc:
+            raise UsageError(f"%dynamo guards: {exc}") from exc
+        self._reporter.display(str(costs), costs._repr_html_())
 
     def _reset(self) -> None:
         if "torch" in sys.modules:

@@ -11,10 +11,18 @@ from msgspec.structs import replace
 from dynamo_nb.options import UsageError
 from dynamo_nb.record.guards import reader
 from dynamo_nb.record.naming import readable
-from dynamo_nb.record.types import CELL, Compile, EntryCheck, RecompileReason, Would
+from dynamo_nb.record.types import (
+    CELL,
+    Compile,
+    EntryCheck,
+    GuardCost,
+    GuardCosts,
+    RecompileReason,
+    Would,
+)
 from dynamo_nb.session import Session
 
-__all__ = ["call_in", "would"]
+__all__ = ["call_in", "guard_costs", "would"]
 
 
 def would(
@@ -25,6 +33,20 @@ def would(
 
     answer = look_up(f, args, kwargs)
     return Would(**{**answer, "entries": [_check(session, check) for check in answer["entries"]]})
+
+
+def guard_costs(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> GuardCosts:
+    """Return what checking the guards of a call costs; see `dynamo_nb.guard_costs`."""
+    from dynamo_nb.capture.would import measured
+
+    found = measured(f, args, kwargs)
+    parts = [
+        GuardCost(source=source, microseconds=cost, managers=managers)
+        for source, cost, managers in found["parts"]
+    ]
+    return GuardCosts(**{**found, "parts": parts})
 
 
 def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
@@ -51,7 +73,7 @@ def call_in(text: str, namespace: dict[str, Any], command: str) -> tuple[Any, An
 
     What evaluating them raises is the user's own; text that is no call is a `UsageError`.
     """
-    usage = f"Write a call, which is not made: %dynamo {command} f(x)"
+    usage = f"Write a call: %dynamo {command} f(x)"
     if not text.strip():
         raise UsageError(f"%dynamo {command}: a call is expected. {usage}")
     try:
