@@ -112,7 +112,6 @@ def _core(record: CellRecord) -> dict[str, Any]:
             shape_guards=[],
             symbols=[],
             specializations=[],
-            guard_costs=[],
             bytecode=None,
             steps=None,
             output_code=[replace(code, code="") for code in entry.output_code],
@@ -138,7 +137,6 @@ def _guards(entry: Compile) -> dict[str, Any]:
         "shape_guards": entry.shape_guards,
         "symbols": entry.symbols,
         "specializations": entry.specializations,
-        "guard_costs": entry.guard_costs,
     }
 
 

@@ -23,7 +23,7 @@ from dynamo_nb.views.widget import explorer
 
 def show(self, record, view="auto", static=Reporter.show):
     static(self, record, view)
-    self._publish(explorer(record, self._shell.parent_header["metadata"]["cellId"]))
+    self._publish(explorer(record, self._shell.parent_header["metadata"].get("cellId", "")))
 
 Reporter.show = show
 """

@@ -1,7 +1,7 @@
 /** Parts of the record: the core at once, everything else when a pane first needs it. */
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { complete, completeRecord, compileKey, type Bytecode, type CellRecord } from "./record";
-import type { Compile, Graph, Guard, GuardCost, GuardTree, Link, Ref, ShapeGuard } from "./record";
+import type { Compile, Graph, Guard, GuardTree, Link, Ref, ShapeGuard } from "./record";
 import type { Specialization, Symbol } from "./record";
 
 /** Where parts come from; `wait` tells that the answer takes unusually long. */
@@ -32,7 +32,6 @@ export interface GuardsPart {
   shape_guards: ShapeGuard[];
   symbols: Symbol[];
   specializations: Specialization[];
-  guard_costs: GuardCost[];
 }
 
 /** Generated code: of whole graphs by graph, of kernels by `<graph>/<kernel>`. */

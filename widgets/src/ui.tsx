@@ -158,7 +158,7 @@ export function Copy(props: { text: () => string; label?: string; title?: string
     <button
       class="dnx-copy"
       title={props.title ?? "Copy"}
-      aria-label={props.title ?? "Copy"}
+      {...(props.label ? {} : { "aria-label": props.title ?? "Copy" })}
       onClick={() => void copy()}
     >
       <svg viewBox="0 0 16 16" aria-hidden="true">

@@ -76,7 +76,7 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           row={(index) => rows[index] && <Cells row={rows[index]} />}
         />
       )}
-      {rows.length > 0 && (one ? <Detail guard={one} part={part} /> : <Shapes part={part} />)}
+      {rows.length > 0 && (one ? <Detail guard={one} /> : <Shapes part={part} />)}
     </>
   );
 }
@@ -103,20 +103,14 @@ function Cells({ row }: { row: Row }): VNode {
 const failedAt = (reason: RecompileReason): string =>
   reason.call_line === null ? "later" : `at line ${reason.call_line}`;
 
-function Detail({ guard, part }: { guard: Guard; part: GuardsPart }): VNode {
+function Detail({ guard }: { guard: Guard }): VNode {
   const code = guard.code.join("\n");
-  const cost = part.guard_costs.find((one) => one.source === guard.source);
   return (
     <div class="dnx-detail">
       <div class="dnx-bar">
         <b>{guard.kind}</b> <code>{guard.source}</code>
         <Place frame={guard.frame} />
         {guard.origin && <span class="dnx-dim">{guard.origin}</span>}
-        {cost && (
-          <span class="dnx-dim">
-            {cost.microseconds.toPrecision(2)} µs a call{cost.managers > 1 && ", all below it"}
-          </span>
-        )}
         {code && <Copy text={() => code} />}
       </div>
       {code && <pre>{code}</pre>}
