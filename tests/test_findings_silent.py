@@ -1,0 +1,121 @@
+"""What torch says nothing of: calls of functions that it gave up, hooks, modules outside graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_nb.record.types import Finding
+from tests.conftest import Shell
+
+GIVEN_UP = """\
+%%dynamo --backend eager
+import torch
+
+def walk(x):
+    for _ in range(2):
+        torch._dynamo.graph_break()
+    return x + 1
+
+x = torch.ones(3)
+walk(x)
+"""
+
+DECORATED = GIVEN_UP.replace("%%dynamo --backend eager", "%%dynamo").replace(
+    "def walk", "@torch.compile(backend='eager')\ndef walk"
+)
+
+
+def not_compiled(shell: Shell) -> list[Finding]:
+    return [finding for finding in shell.record.findings if finding.code == "not-compiled"]
+
+
+def test_later_cell_says_that_a_function_is_left_alone(shell: Shell) -> None:
+    shell.run(GIVEN_UP)
+    ran = shell.run("%%dynamo --backend eager\n\nfor _ in range(3):\n    walk(x)\n")
+    (call,) = shell.record.calls
+    assert (call.line, call.name, call.eager) == (4, "walk", 3)
+    (found,) = not_compiled(shell)
+    assert (found.line, found.count) == (4, 3)
+    assert "since an earlier call: graph break in loop" in found.message
+    assert "ran eagerly 3 times" in ran.report
+
+
+def test_same_cell_counts_the_calls_that_left_no_event(shell: Shell) -> None:
+    shell.run(GIVEN_UP.replace("\nwalk(x)", "\nfor _ in range(4):\n    walk(x)"))
+    (call,) = shell.record.calls
+    assert (call.compiles, call.eager) == (["0/0"], 4)
+    assert len(not_compiled(shell)) == 1
+
+
+def test_call_over_several_lines_is_not_mistaken_for_a_silent_one(shell: Shell) -> None:
+    cell = "%%dynamo --backend eager\nimport torch\n\nclass Net:\n    def step(self, x):\n"
+    cell += (
+        "        return x + 1\n\nnet = Net()\ny = (\n    net\n    .step(\n        torch.ones(3)\n"
+    )
+    shell.run(f"{cell}    )\n)\n")
+    (call,) = shell.record.calls
+    assert (call.compiles, call.eager) == (["0/0"], 0)
+    assert shell.record.findings == []
+
+
+def test_function_without_tensors_is_no_finding_the_second_time(shell: Shell) -> None:
+    cell = "%%dynamo --backend eager\ndef plain(n):\n    return n + 1\n\nplain(1)\nplain(2)\n"
+    shell.run(cell)
+    assert shell.record.findings == []
+    shell.run("%%dynamo --backend eager\nplain(3)\n")
+    assert shell.record.findings == []
+
+
+def test_fresh_makes_dynamo_look_again(shell: Shell) -> None:
+    shell.run(GIVEN_UP)
+    shell.run("%%dynamo --backend eager --fresh\nwalk(x)\n")
+    (found,) = not_compiled(shell)
+    assert "as a whole" in found.message
+
+
+def test_compiled_object_that_dynamo_left_alone(shell: Shell) -> None:
+    shell.run(DECORATED)
+    shell.run("%%dynamo\ny = walk(x)\n")
+    (found,) = not_compiled(shell)
+    assert (found.line, found.count) == (2, 1)
+    assert "since an earlier call: graph break in loop" in found.message
+
+
+def test_compiled_object_given_up_in_a_plain_cell(shell: Shell) -> None:
+    shell.run(DECORATED.removeprefix("%%dynamo\n"))
+    shell.run("%%dynamo\ny = walk(x)\n")
+    (found,) = not_compiled(shell)
+    assert "was not asked" in found.message
+
+
+@pytest.mark.parametrize("guarded", ["if not x.any():\n    walk(x)", "walk(x) if x is None else 0"])
+def test_call_that_may_not_have_run_is_none(shell: Shell, guarded: str) -> None:
+    shell.run(DECORATED)
+    shell.run(f"%%dynamo\n{guarded}\n")
+    assert not_compiled(shell) == []
+
+
+def test_modules_of_one_class_outside_graphs_are_all_named(shell: Shell) -> None:
+    shell.run(
+        "%%dynamo --backend eager\nimport torch\n\ndef report(module, args):\n"
+        "    torch._dynamo.graph_break()\n\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 4))\n"
+        "net[1].register_forward_pre_hook(report)\nnet(torch.ones(2, 4))\n"
+    )
+    modules = [module for call in shell.record.calls for module in call.eager_modules]
+    assert modules == ["0 (Linear)", "2 (Linear)"]
+
+
+def test_modules_that_no_forward_names_are_not(shell: Shell) -> None:
+    shell.run(
+        "%%dynamo --backend eager\nimport torch\n\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.body = torch.nn.Sequential(torch.nn.GELU(), torch.nn.GELU())\n"
+        "        self.unused = torch.nn.GELU()\n\n"
+        "    def forward(self, x):\n        for _ in range(1):\n"
+        "            torch._dynamo.graph_break()\n        return self.body(x)\n\n"
+        "Net()(torch.ones(2, 4))\n"
+    )
+    modules = [module for call in shell.record.calls for module in call.eager_modules]
+    assert modules == ["body.0 (GELU)", "body.1 (GELU)"]
+    assert all(call.name or call.eager_modules for call in shell.record.calls)
