@@ -51,6 +51,8 @@ Afterwards
     %dynamo diff A B        the same for two reports by name; --times, --save FILE
     %dynamo guards f(x)     what checking this call's guards costs (it makes the call a few times)
     %dynamo reset           forget all reports and everything that was compiled
+
+Each code that a report names (graph-break, recompile, ...) has a page: docs/findings/CODE.md
 """
 
 
