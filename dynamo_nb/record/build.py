@@ -16,6 +16,7 @@ from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.errors import RecordError
 from dynamo_nb.record.frames import FrameBook
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
+from dynamo_nb.record.guards import shape_reader
 from dynamo_nb.record.ignored import is_ignored
 from dynamo_nb.record.links import links_of
 from dynamo_nb.record.parsers import PARSERS
@@ -91,6 +92,8 @@ class Builder:
             finish_kernels(draft)
             finish_steps(draft, self.places)
             _place_shape_guards(draft)
+        for draft in self.drafts.values():
+            self._place_shape_reasons(draft)
         compiles = [*self._finished(), *self._reused()]
         self.calls.called(self.run.called)
         known = {(c.generation, c.compile_id): c for c in compiles}
@@ -121,6 +124,15 @@ class Builder:
             files=self.places.texts(files),
             checks=located(self.checks, record),
         )
+
+    def _place_shape_reasons(self, draft: Draft) -> None:
+        """Give recompiles for a size the line by which the earlier entry assumed something of it."""
+        for index, reason in enumerate(draft.recompile_reasons):
+            key = (draft.generation, reason.entry)
+            entry = self.drafts.get(key) or self.earlier.get(key)
+            if reason.kind == "SHAPE_ENV" and reason.frame is None and entry is not None:
+                frame = shape_reader(entry.symbols, entry.shape_guards, reason.source)
+                draft.recompile_reasons[index] = msgspec.structs.replace(reason, frame=frame)
 
     def _finished(self) -> list[Compile]:
         """Return this run's compiles; an id that comes twice gets an alias the second time."""

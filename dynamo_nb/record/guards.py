@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dynamo_nb.record.naming import guarded_through, readable
-from dynamo_nb.record.types import CELL, CellRecord, Guard, StackFrame
+import re
 
-__all__ = ["guards", "reader"]
+from dynamo_nb.record.naming import guarded_through, readable
+from dynamo_nb.record.types import CELL, CellRecord, Guard, ShapeGuard, StackFrame, Symbol
+
+__all__ = ["guards", "reader", "shape_reader"]
+
+_NAMES = re.compile(r"[A-Za-z_]\w*")
 
 #: What may follow a source in the name of something that is reached through it.
 _ONWARDS = (".", "[", "(")
@@ -28,6 +32,15 @@ def reader(made: list[Guard], source: str) -> StackFrame | None:
     wanted = (source, guarded_through(source))
     frames = [guard.frame for guard in made if guard.source in wanted and guard.frame is not None]
     return frames[-1] if frames and source else None
+
+
+def shape_reader(
+    symbols: list[Symbol], conditions: list[ShapeGuard], source: str
+) -> StackFrame | None:
+    """Return the line that made an entry assume something of a size: the first to ask."""
+    names = {symbol.name for symbol in symbols if source in symbol.sources}
+    frames = [c.frame for c in conditions if names & set(_NAMES.findall(c.expr)) and c.frame]
+    return frames[0] if frames else None
 
 
 def _is_on(guard: Guard, source: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dynamo_nb.options import UsageError
-from dynamo_nb.record.guards import reader
+from dynamo_nb.record.guards import reader, shape_reader
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
@@ -18,6 +18,7 @@ from dynamo_nb.record.types import (
     GuardCost,
     GuardCosts,
     RecompileReason,
+    StackFrame,
     Would,
 )
 from dynamo_nb.session import Session
@@ -62,10 +63,15 @@ def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
 
 def _reason(compiled: Compile | None, entry: str, failed: dict[str, Any]) -> RecompileReason:
     name = readable(failed["name"] or failed["source"])
-    frame = reader(compiled.guards, failed["source"]) if compiled is not None else None
+    frame = _reader(compiled, failed["source"]) if compiled is not None else None
     if frame is not None and frame.file == CELL:  # of the cell that compiled it, not of this one
         frame = replace(frame, file=f"<cell {compiled.cell}>" if compiled else CELL)
     return RecompileReason(**{**failed, "entry": entry, "name": name, "frame": frame})
+
+
+def _reader(compiled: Compile, source: str) -> StackFrame | None:
+    own = reader(compiled.guards, source)
+    return own or shape_reader(compiled.symbols, compiled.shape_guards, source)
 
 
 def call_in(text: str, namespace: dict[str, Any], command: str) -> tuple[Any, Any, Any]:

@@ -1,0 +1,447 @@
+"""One recompile per kind of guard: what changed, was and now, the call's line, the reading line."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+
+from dynamo_nb.record.types import RecompileReason
+from tests.capturing import Captured
+
+#: kind → (cell, source, name, was, now). `@call` marks the line of the second call, `@read` the
+#: line that reads what changed; the call alone decides where there is none.
+CASES: dict[str, tuple[str, str, str, str, str]] = {
+    "tensor size": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(4))  # @call
+        """,
+        "L['x']",
+        "x.size()[0]",
+        "3",
+        "4",
+    ),
+    "tensor rank": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3, 1))  # @call
+        """,
+        "L['x']",
+        "x.dim()",
+        "1",
+        "2",
+    ),
+    "tensor stride": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(4, 4))
+        compiled(f)(torch.ones(4, 4).t())  # @call
+        """,
+        "L['x']",
+        "x.stride()[0]",
+        "4",
+        "1",
+    ),
+    "tensor dtype": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3).to(torch.bfloat16))  # @call
+        """,
+        "L['x']",
+        "x.dtype",
+        "float32",
+        "bfloat16",
+    ),
+    "tensor device": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3, device="meta"))  # @call
+        """,
+        "L['x']",
+        "x.device",
+        "cpu",
+        "meta",
+    ),
+    "requires_grad": (
+        """
+        def f(x):
+            return x + 1  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3, requires_grad=True))  # @call
+        """,
+        "L['x']",
+        "x.requires_grad",
+        "False",
+        "True",
+    ),
+    "parameter": (
+        """
+        net = torch.nn.Linear(3, 3)
+        def f(x):
+            return net(x)
+        compiled(f)(torch.ones(2, 3))
+        net.weight.requires_grad_(False)
+        compiled(f)(torch.ones(2, 3))  # @call
+        """,
+        "G['net']._parameters['weight']",
+        "net.weight.requires_grad",
+        "True",
+        "False",
+    ),
+    "int": (
+        """
+        def f(x, k):
+            return x * k  # @read
+        compiled(f)(torch.ones(3), 2)
+        compiled(f)(torch.ones(3), 3)  # @call
+        """,
+        "L['k']",
+        "k",
+        "2",
+        "3",
+    ),
+    "float": (
+        """
+        def f(x, k):
+            return x * k  # @read
+        compiled(f)(torch.ones(3), 2.5)
+        compiled(f)(torch.ones(3), 3.5)  # @call
+        """,
+        "L['k']",
+        "k",
+        "2.5",
+        "3.5",
+    ),
+    "str": (
+        """
+        def f(x, mode):
+            return x + 1 if mode == "a" else x - 1  # @read
+        compiled(f)(torch.ones(3), "a")
+        compiled(f)(torch.ones(3), "b")  # @call
+        """,
+        "L['mode']",
+        "mode",
+        "'a'",
+        "'b'",
+    ),
+    "bool": (
+        """
+        def f(x, flag):
+            return x + 1 if flag else x - 1  # @read
+        compiled(f)(torch.ones(3), True)
+        compiled(f)(torch.ones(3), False)  # @call
+        """,
+        "L['flag']",
+        "flag",
+        "True",
+        "False",
+    ),
+    "none": (
+        """
+        def f(x, mask=None):
+            return x + 1 if mask is None else x * mask  # @read
+        compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3), torch.ones(3))  # @call
+        """,
+        "L['mask']",
+        "type(mask)",
+        "NoneType",
+        "Tensor",
+    ),
+    "type": (
+        """
+        def f(x, k):
+            return x * k  # @read
+        compiled(f)(torch.ones(3), 2)
+        compiled(f)(torch.ones(3), 2.5)  # @call
+        """,
+        "L['k']",
+        "type(k)",
+        "int",
+        "float",
+    ),
+    "class of an object": (
+        """
+        class A:
+            scale = 2
+        class B:
+            scale = 2
+        def f(x, box):
+            return x * box.scale  # @read
+        compiled(f)(torch.ones(3), A())
+        compiled(f)(torch.ones(3), B())  # @call
+        """,
+        "L['box']",
+        "type(box)",
+        "A",
+        "B",
+    ),
+    "attribute": (
+        """
+        class Box:
+            def __init__(self, scale):
+                self.scale = scale
+        def f(x, box):
+            return x * box.scale  # @read
+        compiled(f)(torch.ones(3), Box(2))
+        compiled(f)(torch.ones(3), Box(3))  # @call
+        """,
+        "L['box'].scale",
+        "box.scale",
+        "2",
+        "3",
+    ),
+    "module attribute": (
+        """
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x + 1 if self.training else x - 1  # @read
+        net = Net()
+        step = compiled(net)
+        step(torch.ones(3))
+        net.eval()
+        step(torch.ones(3))  # @call
+        """,
+        "L['self'].training",
+        "self.training",
+        "True",
+        "False",
+    ),
+    "closure cell": (
+        """
+        def make(scale):
+            def inner(x):
+                return x * scale  # @read
+            return inner
+        compiled(make(2))(torch.ones(3))
+        compiled(make(3))(torch.ones(3))  # @call
+        """,
+        "L['scale']",
+        "scale",
+        "2",
+        "3",
+    ),
+    "global": (
+        """
+        SCALE = 2
+        def f(x):
+            return x * SCALE  # @read
+        compiled(f)(torch.ones(3))
+        SCALE = 3
+        compiled(f)(torch.ones(3))  # @call
+        """,
+        "G['SCALE']",
+        "SCALE",
+        "2",
+        "3",
+    ),
+    "default": (
+        """
+        def helper(x, k=2):
+            return x * k
+        def f(x):
+            return helper(x)
+        compiled(f)(torch.ones(3))
+        helper.__defaults__ = (3,)
+        compiled(f)(torch.ones(3))  # @call
+        """,
+        "G['helper'].__defaults__[0]",
+        "helper default[0]",
+        "2",
+        "3",
+    ),
+    "list length": (
+        """
+        def f(xs):
+            return sum(xs)  # @read
+        compiled(f)([torch.ones(3)])
+        compiled(f)([torch.ones(3)] * 2)  # @call
+        """,
+        "L['xs']",
+        "len(xs)",
+        "1",
+        "2",
+    ),
+    "dict length": (
+        """
+        def f(x, options):
+            for value in options.values():  # @read
+                x = x * value
+            return x
+        compiled(f)(torch.ones(3), {"a": 2})
+        compiled(f)(torch.ones(3), {"a": 2, "b": 3})  # @call
+        """,
+        "L['options']",
+        "len(options)",
+        "1",
+        "2",
+    ),
+    "dict value": (
+        """
+        def f(x, options):
+            return x * options["a"]  # @read
+        compiled(f)(torch.ones(3), {"a": 2})
+        compiled(f)(torch.ones(3), {"a": 3})  # @call
+        """,
+        "L['options']['a']",
+        "options['a']",
+        "2",
+        "3",
+    ),
+    "dict key": (
+        """
+        def f(x, options):
+            for value in options.values():  # @read
+                x = x * value
+            return x
+        compiled(f)(torch.ones(3), {"a": 2})
+        compiled(f)(torch.ones(3), {"b": 2})  # @call
+        """,
+        "list(dict.keys(L['options']))[0]",
+        "list(options)",
+        "'a'",
+        "'b'",
+    ),
+    "function identity": (
+        """
+        def double(x):
+            return x * 2
+        def triple(x):
+            return x * 3
+        def f(x, g):
+            return g(x)  # @read
+        compiled(f)(torch.ones(3), double)
+        compiled(f)(torch.ones(3), triple)  # @call
+        """,
+        "L['g'].__code__",
+        "g",
+        "function double",
+        "function triple",
+    ),
+    "object identity": (
+        """
+        def f(x, kind):
+            return x + 1 if kind is int else x - 1  # @read
+        compiled(f)(torch.ones(3), int)
+        compiled(f)(torch.ones(3), float)  # @call
+        """,
+        "L['kind']",
+        "kind",
+        "type int",
+        "type float",
+    ),
+    "grad mode": (
+        """
+        def f(x):
+            return x + 1
+        compiled(f)(torch.ones(3))
+        with torch.no_grad():
+            compiled(f)(torch.ones(3))  # @call
+        """,
+        "",
+        "grad_mode",
+        "True",
+        "False",
+    ),
+    "autocast": (
+        """
+        def f(x):
+            return x @ x
+        compiled(f)(torch.ones(3, 3))
+        with torch.autocast("cpu"):
+            compiled(f)(torch.ones(3, 3))  # @call
+        """,
+        "",
+        "autocast(cpu)_enabled",
+        "False",
+        "True",
+    ),
+    "default dtype": (
+        """
+        def f(x):
+            return x + 1
+        compiled(f)(torch.ones(3))
+        x = torch.ones(3)
+        torch.set_default_dtype(torch.float64)
+        try:
+            compiled(f)(x)  # @call
+        finally:
+            torch.set_default_dtype(torch.float32)
+        """,
+        "",
+        "default_dtype",
+        "float32",
+        "float64",
+    ),
+    "deterministic algorithms": (
+        """
+        def f(x):
+            return x + 1
+        compiled(f)(torch.ones(3))
+        torch.use_deterministic_algorithms(True)
+        try:
+            compiled(f)(torch.ones(3))  # @call
+        finally:
+            torch.use_deterministic_algorithms(False)
+        """,
+        "",
+        "deterministic_algorithms",
+        "False",
+        "True",
+    ),
+    "shape guard": (
+        """
+        def f(x):
+            return x + 1 if x.size(0) < 10 else x - 1  # @read
+        step = torch.compile(f, backend="eager", dynamic=True)
+        step(torch.ones(5))
+        step(torch.ones(20))  # @call
+        """,
+        "L['x'].size()[0]",
+        "x.size()[0]",
+        "5",
+        "20",
+    ),
+}
+
+COMPILED = "def compiled(f):\n    return torch.compile(f, backend='eager', dynamic=False)\n"
+
+
+def _marked(source: str, mark: str) -> int | None:
+    lines = source.splitlines()
+    return next((n for n, line in enumerate(lines, 1) if f"@{mark}" in line), None)
+
+
+def _first_reason(source: str) -> RecompileReason:
+    captured: Any = Captured(source)
+    assert captured.error is None, captured.error
+    assert captured.record.notes == []
+    assert [c.compile_id for c in captured.record.compiles] == ["0/0", "0/1"]
+    reason: RecompileReason = captured.record.compiles[1].recompile_reasons[0]
+    return reason
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_recompile(kind: str) -> None:
+    cell, source, name, was, now = CASES[kind]
+    text = COMPILED + textwrap.dedent(cell).lstrip("\n")
+    reason = _first_reason(text)
+    assert (reason.source, reason.name) == (source, name)
+    assert (reason.was, reason.now) == (was, now)
+    assert reason.entry == "0/0"
+    assert reason.call_line == _marked(text, "call")
+    read = _marked(text, "read")
+    if read is not None:
+        assert reason.frame is not None
+        assert (reason.frame.file, reason.frame.line) == ("<cell>", read)
