@@ -24,6 +24,8 @@ from dynamo_nb.capture.stacks import callable_name, code_name, user_stack
 __all__ = ["CheckedCalls", "RecordedCall", "Taken"]
 
 _SHARE_OF_MEMORY = 4
+#: Taken to be free where the system does not tell.
+_UNTOLD_MEMORY = 8 << 30
 
 
 class Taken(NamedTuple):
@@ -139,7 +141,10 @@ def _copied(copier: Copier, place: Place) -> Any:
 
 
 def _free_memory() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return _UNTOLD_MEMORY
 
 
 def _wrapper_frame(frame: FrameType | None) -> FrameType | None:

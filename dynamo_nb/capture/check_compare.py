@@ -162,8 +162,8 @@ def _alias_differences(
     eager: dict[str, Leaf], compiled: dict[str, Leaf]
 ) -> Iterator[dict[str, Any]]:
     one, other = aliases_of(eager), aliases_of(compiled)
-    for name in one.keys() & other.keys():
-        if one[name] != other[name]:
+    for name in one:
+        if name in other and one[name] != other[name]:
             yield _told(name, eager[name], "alias", _sharing(one[name]), _sharing(other[name]))
 
 

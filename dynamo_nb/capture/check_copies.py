@@ -220,7 +220,7 @@ class Copier:
             if isinstance(item, torch.nn.Parameter):
                 copied = torch.Tensor._make_subclass(type(item), copied, item.requires_grad)
             elif type(item) is not torch.Tensor and type(copied) is torch.Tensor:
-                copied = copied.as_subclass(type(item))  # type: ignore[arg-type]
+                copied = copied.as_subclass(type(item))
             copied.__dict__.update(item.__dict__)
             if not item.requires_grad:
                 return copied

@@ -111,20 +111,30 @@ def _class_places(kind: type) -> Iterator[Place | Any]:
 def _names(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the global names that code uses, and those it uses of the user's own modules."""
     module: Any = None
-    for step in dis.get_instructions(code):
-        if step.opname in _GLOBALS:
-            module = namespace.get(step.argval)
+    for operation, name in _steps(code):
+        if operation in _GLOBALS:
+            module = namespace.get(name)
             if not isinstance(module, types.ModuleType):
-                yield namespace, step.argval
+                yield namespace, name
             elif is_library(getattr(module, "__file__", None) or "<frozen"):
                 module = None
-        elif step.opname in _ATTRIBUTES and isinstance(module, types.ModuleType):
-            if step.argval in vars(module):
-                yield vars(module), step.argval
+        elif isinstance(module, types.ModuleType):
+            if name in vars(module):
+                yield vars(module), name
             module = None
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names(constant, namespace)
+
+
+@lru_cache(maxsize=256)
+def _steps(code: types.CodeType) -> tuple[tuple[str, str], ...]:
+    """Return the instructions of code that use a global or an attribute, and its name."""
+    return tuple(
+        (step.opname, step.argval)
+        for step in dis.get_instructions(code)
+        if step.opname in (*_GLOBALS, *_ATTRIBUTES)
+    )
 
 
 @lru_cache(maxsize=1024)

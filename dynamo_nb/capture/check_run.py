@@ -153,18 +153,18 @@ class _Checker:
         args, kwargs = copier.copy(call.taken.args), copier.copy(call.taken.kwargs)
         bound = [(place, copier.copy(value)) for place, value in call.taken.bound]
         dtype = torch.float64 if widen else None
-        error, result = "", None
-        stance = torch.compiler.set_stance("force_eager" if stage is None else "default")
+        error, result, is_random = "", None, False
+        stance = "force_eager" if stage is None else "default"
         with (
             swapped(bound),
             call.around.again(autocast=not widen, dtype=dtype),
-            stance,
+            torch.compiler.set_stance(stance),
             no_effects() as effects,
         ):
             before = random_state()
             try:
                 result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
-                is_random = not torch.equal(before["cpu"], random_state()["cpu"])
+                is_random = _has_drawn(before)
                 if self._trains:
                     _backward(result)
             except EffectError:
@@ -253,6 +253,14 @@ def _quietly() -> Iterator[None]:
     ):
         warnings.simplefilter("ignore")
         yield
+
+
+def _has_drawn(before: dict[str, Any]) -> bool:
+    """Tell whether torch's generators have moved since."""
+    now = random_state()
+    pairs = zip(before.get("cuda", ()), now.get("cuda", ()), strict=False)
+    same = (torch.equal(then, state) for then, state in [(before["cpu"], now["cpu"]), *pairs])
+    return not all(same)
 
 
 def _no_reference() -> None:

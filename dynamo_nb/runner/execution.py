@@ -109,6 +109,7 @@ class Execution:
         self._find_compiled_objects()
         if self._checking is not None:
             self.events.extend(self._checking.events(error))
+            self._checking = None  # it holds copies of what the calls took
 
     def _choose(self, tree: ast.Module) -> None:
         self.wraps = is_wrapped(tree)
