@@ -112,6 +112,10 @@ def test_the_notebook_is_left_alone(shell):
 
     shell.run(STATE)
     shell.run(
+        "def note(x): pass\n"
+        "torch._dynamo.config.reorderable_logging_functions.add(note)"  # travels, too
+    )
+    shell.run(
         "%%dynamo --backend eager\n"
         "offset = 2\n"
         "for _ in range(4):\n"
@@ -126,6 +130,7 @@ def test_the_notebook_is_left_alone(shell):
     assert (shell.ip.user_ns["scale"].by, list(shell.ip.user_ns["history"])) == before
     assert torch.equal(shell.ip.user_ns["net"].weight, weights)
     assert not torch._dynamo.config.allow_unspec_int_on_nn_module
+    torch._dynamo.config.reorderable_logging_functions.clear()
     assert any("`net`" in note and "`scale`" in note for note in found.notes)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import dis
 import os
-import pickle
 import shlex
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import cloudpickle
 import msgspec
 from msgspec.structs import replace
 
@@ -277,7 +277,7 @@ class _Worker:
 
     def __init__(self, job: Job, folder: Path, say: Progress) -> None:
         file = folder / "job"
-        file.write_bytes(pickle.dumps(job))
+        file.write_bytes(cloudpickle.dumps(job))  # settings may hold functions of the notebook
         self._say = say
         self._count = 0
         self._say("getting ready")
