@@ -45,7 +45,8 @@ class Calls:
         self._arguments = arguments
         self._kept: dict[tuple[int, int], _Kept] = {}
         self._lock = threading.Lock()
-        self._counts: Counter[tuple[int, CodeType]] = Counter()
+        self._counts: Counter[tuple[int, int]] = Counter()
+        self._codes: dict[int, CodeType] = {}  # by id: the hash of a code object is slow
 
     def __enter__(self) -> Calls:
         Calls.current = self
@@ -61,7 +62,8 @@ class Calls:
         def compiled(target: Any) -> Any:
             code = callees.code_of(target)
             if code is not None:
-                self._counts[line, code] += 1
+                self._codes[id(code)] = code
+                self._counts[line, id(code)] += 1
             return self._compile(target)
 
         return callees.through(callee, compiled)
@@ -71,7 +73,7 @@ class Calls:
         from dynamo_nb.capture import compiler
 
         return [
-            Called(line=line, count=count, **compiler.described(code))
+            Called(line=line, count=count, **compiler.described(self._codes[code]))
             for (line, code), count in self._counts.items()
         ]
 
