@@ -80,3 +80,23 @@ def test_torchs_wrapper_is_named_for_the_modules_it_serves() -> None:
     )
     (state,) = Captured(source).record.cache
     assert state.name == "Sequential"
+
+
+def test_text_and_html_show_the_cache() -> None:
+    from dynamo_nb.views.html import to_html
+    from dynamo_nb.views.text import to_text
+
+    record = Captured(SIZES).record
+    lines = to_text(record).splitlines()
+    at = lines.index("Cache, in the order of the next look-up")
+    assert lines[at + 1] == "  f (line 1): 0/1 (2 hits from lines 7-8), 0/0 (1 hit from line 6)"
+    html = to_html(record)
+    assert "next look-up tries" in html
+    assert "2 hits from lines 7-8" in html
+
+
+def test_one_entry_that_is_in_use_needs_no_text() -> None:
+    from dynamo_nb.views.text import to_text
+
+    source = "torch.compile(lambda x: x + 1, backend='eager')(torch.ones(3))\n"
+    assert "Cache" not in to_text(Captured(source).record)

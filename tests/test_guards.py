@@ -127,3 +127,35 @@ def test_the_magic_shows_costs(shell: Shell) -> None:
     assert "of a call" in ran.report
     ran = shell.run("%dynamo guards f(torch.ones(4))")
     assert "fits no entry" in str(ran.error)
+
+
+DYNAMIC = textwrap.dedent(
+    """\
+    def f(x):
+        if x.size(0) > 3:
+            x = x + 1
+        return x.reshape(8, -1)
+
+    x = torch.ones(8, 2)
+    torch._dynamo.maybe_mark_dynamic(x, 0)
+    torch._dynamo.mark_dynamic(x, 1)
+    torch.compile(f, backend="eager")(x)
+    """
+)
+
+
+def test_shape_guards_name_input_dimension_and_line() -> None:
+    from dynamo_nb.views.html import to_html
+
+    html = to_html(Captured(DYNAMIC).record)
+    assert "dimension 0 of x" in html
+    assert "dimension 1 of x" in html
+    assert "became a constant" in html
+
+
+def test_the_guard_tree_has_values_and_lines(record: CellRecord) -> None:
+    from dynamo_nb.views.html import to_html
+
+    html = to_html(record)
+    assert re.search(r"= float32\[2, 4\] on cpu  \(.*linear\.py:\d+\)", html)
+    assert "___check_obj_id(G[&#39;math&#39;], module math)" in html

@@ -126,7 +126,7 @@ class Builder:
         )
 
     def _place_shape_reasons(self, draft: Draft) -> None:
-        """Give recompiles for a size the line by which the earlier entry assumed something of it."""
+        """Give recompiles for a size the line by which the entry assumed something of it."""
         for index, reason in enumerate(draft.recompile_reasons):
             key = (draft.generation, reason.entry)
             entry = self.drafts.get(key) or self.earlier.get(key)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dynamo_nb.record.check_text import check_text, difference_text
 from dynamo_nb.record.types import (
     CELL,
+    CacheEntry,
+    CacheState,
     Call,
     Check,
     Compile,
@@ -19,7 +21,7 @@ from dynamo_nb.record.types import (
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context, where
 from dynamo_nb.views.model import main_reason, reason_name
-from dynamo_nb.views.phrases import OWN_FILES, calls_text
+from dynamo_nb.views.phrases import OWN_FILES, calls_text, entry_text, state_name
 from dynamo_nb.views.plain import place, plural
 from dynamo_nb.views.source import listing
 
@@ -74,13 +76,23 @@ def calls(context: Context) -> Iterator[Section]:
             bypasses,
         ), context.marks.of_lines([item.line, *(bypass.line for bypass in item.bypasses)])
 
+    def entry_row(item: tuple[CacheState, CacheEntry]) -> tuple[tuple[object, ...], str]:
+        state, entry = item
+        return (
+            state_name(state),
+            entry.entry,
+            entry_text(entry),
+        ), context.marks.of_lines(entry.lines)
+
     record = context.record
-    if record.calls or record.compiled_objects:
+    entries = [(state, entry) for state in record.cache for entry in state.entries]
+    if record.calls or record.compiled_objects or entries:
         yield Section(
             title="calls and cache",
             summary=str(len(record.calls)),
             blocks=[
                 table("line|call|what it did", record.calls, row, context.limits),
+                table("code object|next look-up tries|", entries, entry_row, context.limits),
                 table(
                     "compiled object|callee|line|frames entered|calls that go around it",
                     record.compiled_objects,

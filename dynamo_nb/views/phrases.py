@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dynamo_nb.record.types import (
+    CacheEntry,
+    CacheState,
     Call,
     CellRecord,
     Compile,
@@ -28,11 +30,13 @@ __all__ = [
     "OWN_FILES",
     "calls_text",
     "compile_summary",
+    "entry_text",
     "function_text",
     "headline",
     "kernel_text",
     "mode_text",
     "recompile_text",
+    "state_name",
 ]
 
 #: Where torch keeps the frames that it puts around the user's.
@@ -108,6 +112,25 @@ def kernel_text(entry: Compile, kernel: Kernel) -> str:
     facts = [kernel.language, *([direction] if direction not in ("", "inference") else [])]
     facts.append(f"fuses {plural(len(kernel.nodes), 'node')}" + (f" from {lines}" if lines else ""))
     return f"{kernel.name} ({', '.join(facts)})"
+
+
+def state_name(state: CacheState) -> str:
+    """Return the name of a code object that has a cache; a resume function by what it resumes."""
+    if state.resume_of:
+        return f"rest of {state.resume_of}"
+    return function_text(state.name, state.file, state.first_line)
+
+
+def entry_text(entry: CacheEntry) -> str:
+    """Return what became of a cache entry: hits of this cell, who compiled it, invalidated."""
+    facts = []
+    if entry.invalidated:
+        facts.append(f"invalidated ({brief(entry.invalidated, 120)})")
+    if entry.hits:
+        facts.append(f"{plural(entry.hits, 'hit')} from {compact_lines(entry.lines)}")
+    if entry.cell is not None:
+        facts.append(f"compiled by cell [{entry.cell}]")
+    return ", ".join(facts)
 
 
 def calls_text(call: Call) -> Iterator[str]:

@@ -23,11 +23,13 @@ from dynamo_nb.views.model import Function, Report, final_breaks, main_reason, r
 from dynamo_nb.views.phrases import (
     calls_text,
     compile_summary,
+    entry_text,
     function_text,
     headline,
     kernel_text,
     mode_text,
     recompile_text,
+    state_name,
 )
 from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
 
@@ -78,6 +80,7 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_functions(report, detail))
     yield list(_calls(report.record, detail))
     yield list(_checks(report.record, detail))
+    yield list(_cache(report.record, detail))
     yield list(_uncompiled(report, detail))
     yield list(_end(report.record, detail))
 
@@ -204,6 +207,23 @@ def _checks(record: CellRecord, detail: _Detail) -> Iterator[str]:
             yield from _wrap(f"{_INDENT}{brief(difference_text(mismatch), 240)}{kernel}", _HANG)
         yield from _more(len(check.mismatches) - detail.breaks, "difference", _INDENT)
     yield from _more(len(record.checks) - detail.calls, "check", "  ")
+
+
+def _cache(record: CellRecord, detail: _Detail) -> Iterator[str]:
+    """Yield the entries of code objects that have several, or have one that is of no more use."""
+    telling = [
+        state
+        for state in record.cache
+        if len(state.entries) > 1 or any(entry.invalidated for entry in state.entries)
+    ]
+    if telling:
+        yield "Cache, in the order of the next look-up"
+    for state in telling[: detail.calls]:
+        entries = [
+            f"{e.entry} ({text})" if (text := entry_text(e)) else e.entry for e in state.entries
+        ]
+        yield from _wrap(f"  {brief(state_name(state), 60)}: {some(entries)}", _HANG)
+    yield from _more(len(telling) - detail.calls, "code object", "  ")
 
 
 def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
