@@ -78,6 +78,14 @@ def test_backward_nodes_lead_to_forward_modules(train: Compile) -> None:
     assert all(any(o.startswith("dynamo/") for o in node.origins) for node in matmuls)
 
 
+def test_inputs_lead_back_to_dynamos(train: Compile) -> None:
+    graph = train.graph("joint")
+    assert graph is not None
+    inputs = [node for node in graph.nodes if node.name.startswith("primals_")]
+    assert [node.origins[-1].split("/")[0] for node in inputs] == ["dynamo"] * len(inputs)
+    assert len(inputs) == 3
+
+
 def test_kernels_name_their_nodes_and_place_in_the_output_code(train: Compile) -> None:
     code = {output.graph: output.code.splitlines() for output in train.output_code}
     assert set(code) == {"post_grad.forward", "post_grad.backward"}

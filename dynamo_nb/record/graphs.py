@@ -14,6 +14,9 @@ from dynamo_nb.record.types import Graph, Kernel, Node, StackFrame, TensorValue
 
 __all__ = ["finish_graphs", "finish_kernels"]
 
+#: AOTAutograd's names of a graph's inputs: `primals_1` counts from 1, `arg0_1` from 0.
+_INPUT = re.compile(r"(primals_|arg)(\d+)(?:_1)?")
+
 #: The stage that a stage's nodes come from when nothing closer is known.
 _EARLIER_STAGES = {
     "joint": ("dynamo",),
@@ -56,6 +59,7 @@ class _Made:
         self.by_sequence: dict[int, str] = {}
         self.by_stage: dict[tuple[str, str], str] = {}
         self.nodes: dict[str, Node] = {}
+        self.inputs: list[str] = []
 
     def add(self, graph_id: int, sequence: int | None, graph: Graph, node: Node) -> None:
         """Take in a finished node."""
@@ -63,8 +67,22 @@ class _Made:
         self.nodes[key] = node
         self.by_graph_id[graph_id, node.name] = key
         self.by_stage[graph.stage, node.name] = key
+        if graph.name == "dynamo" and node.op == "placeholder":
+            self.inputs.append(key)
         if sequence is not None and sequence >= 0 and not node.is_backward and node.frames:
             self.by_sequence.setdefault(sequence, key)
+
+    def dynamo_input(self, name: str, value: Any) -> str:
+        """Return the Dynamo placeholder that an AOT input is; empty when shape or dtype differ."""
+        match = _INPUT.fullmatch(name)
+        index = int(match[2]) - (match[1] == "primals_") if match else len(self.inputs)
+        if not 0 <= index < len(self.inputs):
+            return ""
+        seen = self.nodes[self.inputs[index]].value
+        if not isinstance(seen, TensorValue) or not isinstance(value, TensorValue):
+            return ""
+        same = (seen.shape, seen.dtype) == (value.shape, value.dtype)
+        return self.inputs[index] if same else ""
 
     def dynamo_origin(self, key: str) -> str:
         """Follow origins from a node back to Dynamo's graph; empty when there is no way."""
@@ -77,7 +95,10 @@ class _Made:
 
 
 def _node(raw: dict[str, Any], stage: str, direction: str, made: _Made, places: Places) -> Node:
+    value = _value(raw["value"])
     origins = _origins(raw, stage, direction, made)
+    if raw["op"] == "placeholder" and not origins and stage != "dynamo":
+        origins = [key for key in [made.dynamo_input(raw["name"], value)] if key]
     frames = places.frames(raw["frames"])
     if origins and not any(frame.column is not None for frame in frames):
         frames = _origin_frames(origins, made) or frames
@@ -93,7 +114,7 @@ def _node(raw: dict[str, Any], stage: str, direction: str, made: _Made, places: 
             "is_backward",
         )
     }
-    return Node(**fields, value=_value(raw["value"]), frames=frames, origins=origins)
+    return Node(**fields, value=value, frames=frames, origins=origins)
 
 
 def _value(value: Any) -> Any:
