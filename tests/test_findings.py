@@ -6,6 +6,7 @@ import pytest
 
 from dynamo_nb.findings import CODES, RULES, find
 from dynamo_nb.record.causes import break_places, recompile_causes
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
     Bypass,
@@ -322,3 +323,14 @@ def test_a_marked_dimension_with_one_size_is_specialized() -> None:
     (found,) = find(record(compiled("0/0", status="failed", error=error, call_line=9)))
     assert (found.code, found.line) == ("specialized-dim", 5)
     assert "16" in found.message
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("G['__import___main__'].seen", "seen"),
+        ("G['__import_torch_dot_nn_dot_functional'].x", "torch.nn.functional.x"),
+    ],
+)
+def test_globals_of_other_modules_are_named_as_in_code(source: str, name: str) -> None:
+    assert readable(source) == name

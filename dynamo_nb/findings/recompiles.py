@@ -245,6 +245,10 @@ _ADVICE = (
     (".stride()", "Pass tensors of the same memory layout: contiguous() before the call."),
     (".requires_grad", "Pass tensors that agree in requires_grad, or accept one entry for each."),
     (".device", "Accept one entry for each device, or move the tensor before the call."),
+    (
+        "_hooks",
+        "Register and remove hooks before the first call, or accept one entry for each set.",
+    ),
     ("len(", "Pass the same number each time, or keep what grows out of the compiled function."),
 )
 _OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
