@@ -119,12 +119,23 @@ def test_advice_is_torchs_hint_without_the_boilerplate() -> None:
     assert found.advice == "Set `torch._dynamo.config.x = True`."
 
 
-def test_a_general_hint_is_better_than_none() -> None:
+def test_a_way_around_is_better_than_a_general_hint() -> None:
     hints = ["Please report an issue to PyTorch."]
     found = only(
         find(record(compiled("0/0", graph_breaks=[broke(at(6), hints=hints)]))), "graph-break"
     )
-    assert found.advice == hints[0]
+    assert "out of the compiled function" in found.advice
+
+
+def test_a_break_that_torch_makes_on_purpose_is_information() -> None:
+    kind = "Call to `torch._dynamo.graph_break()`"
+    inside = at(79, "_use_grad", "torch/optim/optimizer.py")
+    made = [
+        compiled("0/0", graph_breaks=[broke(at(6), kind=kind)]),
+        compiled("1/0", graph_breaks=[broke(inside, kind=kind)]),
+    ]
+    found = [f.severity for f in find(record(*made)) if f.code == "graph-break"]
+    assert found == ["warning", "info"]
 
 
 # ------------------------------------------------------------------ not compiled
