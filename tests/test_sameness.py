@@ -27,11 +27,14 @@ BY_HAND = {
     "op_without_fake": ("use(torch", 'torch.compile(use, backend="eager")(torch'),
     # a dimension that was marked dynamic must not be specialized
     "dynamic_dim_specialized": ("project(x, t", 'torch.compile(project, backend="eager")(x, t'),
+    "marked_branch": ("\nf(x)", '\ntorch.compile(f, backend="eager")(x)'),
     # a graph break is an error where a full graph is asked for
     "fullgraph_print": (
         "loud(torch",
         'torch.compile(loud, backend="eager", fullgraph=True)(torch',
     ),
+    # a compiled function does not see a hook that is added to a module it has inlined
+    "hook_in_function": ("predict(torch", 'torch.compile(predict, backend="eager")(torch'),
     # what raises after a graph break does so in a resume function, which is one more frame
     "interrupted": ("stop(torch", 'torch.compile(stop, backend="eager")(torch'),
 }
