@@ -282,3 +282,20 @@ def test_other_commands_still_take_variables(shell: Shell, tmp_path: Any) -> Non
     shell.ip.user_ns["target"] = str(tmp_path / "report.json")
     shell.run("%dynamo save {target}")
     assert (tmp_path / "report.json").exists()
+
+
+def test_many_failing_guards_are_the_same_one_by_one_and_swept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = torch.nn.Sequential(*(torch.nn.Dropout(0.5) for _ in range(12)))
+    f = torch.compile(net, backend="eager", dynamic=False)
+    f(torch.ones(3))
+    net.eval()
+    x = torch.ones(4)
+    swept = dynamo_nb.would(f, x).entries[0].failed
+    monkeypatch.setattr("dynamo_nb.capture.failing._ONE_BY_ONE", 1000)
+    one_by_one = dynamo_nb.would(f, x).entries[0].failed
+    assert len(swept) == 13
+    assert {(r.source, r.name, r.was, r.now) for r in swept} == {
+        (r.source, r.name, r.was, r.now) for r in one_by_one
+    }

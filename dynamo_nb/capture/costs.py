@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from dynamo_nb.capture.identities import without_addresses
+from dynamo_nb.capture.trees import children, managers
 
 __all__ = ["Costs", "guard_costs", "seconds_of"]
 
@@ -78,7 +79,7 @@ def guard_costs(
     parts: list[tuple[str, float, int]] = []
     waiting: list[tuple[float, int, _Place]] = []
     top = []
-    for place in [_place(manager, ()) for manager in _children(root)]:
+    for place in [_place(manager, ()) for manager in children(root)]:
         top.append((place, cost(place)))
         if perf_counter() > ends:
             return Costs(whole, [])  # some of the parts alone would mislead
@@ -105,20 +106,10 @@ def _within(whole: float, parts: list[float]) -> list[float]:
 
 def _place(manager: Any, above: tuple[str, ...]) -> _Place:
     below = frozenset(_below(manager))
-    return _Place(manager.get_source(), above, below, list(_children(manager)))
+    return _Place(manager.get_source(), above, below, list(children(manager)))
 
 
 def _below(manager: Any) -> Iterator[str]:
-    for child in _children(manager):
-        yield child.get_source()
-        yield from _below(child)
-
-
-def _children(manager: Any) -> Iterator[Any]:
-    """Yield the managers below one, keys and values of a dict's included."""
-    from torch._C._dynamo.guards import DictGuardManager
-
-    if isinstance(manager, DictGuardManager):
-        for _, pair in sorted(manager.get_key_value_managers().items()):
-            yield from (child for child in pair if child is not None)
-    yield from manager.get_child_managers()
+    below = managers(manager)
+    next(below)
+    return (child.get_source() for child in below)

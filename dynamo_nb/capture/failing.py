@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from torch._C._dynamo.guards import RelationalGuard
+
 from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.memory import Entry, Seen, global_state, names, seen
+from dynamo_nb.capture.trees import children, managers
 
 __all__ = ["failing_guards"]
 
@@ -47,6 +50,10 @@ _TENSOR = re.compile(r"(?:tensor|expected type of) '(.*?)' ")
 _SCALAR = re.compile(r"L\['\w+'\](?:\[[^\[\]]+\]|\.\w+)*")
 #: Types of tensors that are one to a guard, apart from what else it checks.
 _SAME_TENSORS = {"Tensor", "Parameter", "Buffer"}
+_RELATIONS = (RelationalGuard,)
+
+#: So many failing places are found one by one; then each leaf guard is asked.
+_ONE_BY_ONE = 2
 _LENGTH_KINDS = ("LENGTH", "LEN")
 
 
@@ -78,14 +85,14 @@ class _Check:
         """Where each guard stands, by its message: source, kind, whether at the root."""
         return {
             part: (manager.get_source(), type(guard).__name__, manager is self._root)
-            for manager in _managers(self._root)
+            for manager in managers(self._root)
             for guard in manager.get_leaf_guards()
             for part in guard.verbose_code_parts()
         }
 
     @cached_property
     def _sources(self) -> set[str]:
-        return {manager.get_source() for manager in _managers(self._root)}
+        return {manager.get_source() for manager in managers(self._root)}
 
     def failures(self) -> Iterator[dict[str, Any]]:
         dropped: set[str] = set()
@@ -103,11 +110,42 @@ class _Check:
             if at_root or source in dropped:
                 break
             dropped.add(source)
+            if len(dropped) == _ONE_BY_ONE:
+                for source, kind, text in list(self._swept(self._root, dropped)):
+                    yield self._failure(source, kind, text)
+                    dropped.add(source)
             root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
         epilogue = list(self._epilogue())
         yield from epilogue
         if unplaced and not epilogue:
             yield self._failure("", "", unplaced)
+
+    def _swept(self, above: Any, dropped: set[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield `(source, kind, message)` of the places that fail, each leaf guard asked alone.
+
+        A clone for each failure takes too long where a whole model has changed its mode.
+        """
+        for manager in children(above):
+            source = manager.get_source()
+            if source in dropped:
+                continue
+            failed = self._failing_leaf(manager)
+            if failed is None:
+                yield from self._swept(manager, dropped)
+            else:
+                kind = type(failed).__name__
+                yield source, kind, str(next(iter(failed.verbose_code_parts()), kind))
+
+    def _failing_leaf(self, manager: Any) -> Any:
+        """Return the first leaf guard that fails on its own, None where there is none.
+
+        Relations between values keep a state while they are asked: they are left to the tree.
+        """
+        value = self._evaluate(manager.get_source(), absent=_ABSENT)
+        if value is _ABSENT:
+            return None
+        leaves = (leaf for leaf in manager.get_leaf_guards() if not isinstance(leaf, _RELATIONS))
+        return next((leaf for leaf in leaves if not leaf(value)), None)
 
     def _told_place(self, text: str) -> tuple[str, str, bool]:
         """Place a message made at check time: of tensors, global state, a dict's length."""
@@ -254,17 +292,3 @@ def _told_change(name: str, text: str, now: Seen) -> tuple[str, str, str]:
 def _code(text: str) -> str:
     """Return a guard's condition without the comment that names the user line."""
     return text.split("  # ")[0].strip()
-
-
-def _managers(root: Any) -> Iterator[Any]:
-    """Yield each guard manager of a tree, keys and values of dict managers included."""
-    from torch._C._dynamo.guards import DictGuardManager
-
-    yield root
-    if isinstance(root, DictGuardManager):
-        for _, pair in sorted(root.get_key_value_managers().items()):
-            for child in pair:
-                if child is not None:
-                    yield from _managers(child)
-    for child in root.get_child_managers():
-        yield from _managers(child)
