@@ -17,7 +17,7 @@ QUICKSTART := notebooks/01_quickstart.ipynb
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo refresh lab test lint types notebooks pytest bench clean
+.PHONY: help setup demo refresh lab test lint types frontend notebooks pytest bench clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
@@ -48,6 +48,13 @@ $(STAMPS)/browser: $(STAMPS)/venv
 	scripts/system-packages $(PYTHON) chromium
 	touch $@
 
+$(STAMPS)/frontend: widgets/package-lock.json $(STAMPS)/venv
+	scripts/system-packages $(PYTHON) node npm
+	@node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' \
+	    || { echo "The front end's tests need Node 20 or newer." >&2; exit 1; }
+	cd widgets && npm ci --silent --no-audit --no-fund
+	touch $@
+
 # ---- what it is for -----------------------------------------------------------------------------
 
 demo: $(SETUP)
@@ -62,9 +69,8 @@ lab: $(SETUP)
 	$(BIN)/jupyter lab $(QUICKSTART)
 
 # ---- checks, the cheap ones first; pytest last, so that its summary ends the output --------------
-# The front end's own checks (tsc, vitest, Playwright) get a target here and a place before pytest.
 
-test: lint types notebooks pytest
+test: lint types frontend notebooks pytest
 
 lint: $(SETUP)
 	$(BIN)/ruff format --check .
@@ -72,6 +78,11 @@ lint: $(SETUP)
 
 types: $(SETUP)
 	$(BIN)/mypy
+
+# Types against the record's schema, tsc, vitest, and that the committed bundle is what builds.
+frontend: $(SETUP) $(STAMPS)/frontend
+	$(BIN)/python widgets/scripts/schema.py --check
+	cd widgets && npm run --silent check
 
 notebooks: $(SETUP)
 	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider
