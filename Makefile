@@ -50,7 +50,7 @@ $(STAMPS)/browser: $(STAMPS)/venv
 
 $(STAMPS)/frontend: widgets/package-lock.json $(STAMPS)/venv
 	scripts/system-packages $(PYTHON) node npm
-	@node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' \
+	@node -e 'process.exit(Number(parseInt(process.versions.node) < 20))' \
 	    || { echo "The front end's tests need Node 20 or newer." >&2; exit 1; }
 	cd widgets && npm ci --silent --no-audit --no-fund
 	touch $@
