@@ -206,6 +206,21 @@ def test_the_float64_reference_excuses_another_rounding(shell):
     assert check.status == "same"
 
 
+def test_one_wrong_element_among_many_is_seen(shell):
+    backend = (
+        "def spoils(graph, inputs):\n"
+        "    def run(*args):\n"
+        "        out, = graph.forward(*args)\n"
+        "        out[7] += 1e-3\n"
+        "        return (out,)\n"
+        "    return run\n"
+    )
+    assert shell.run("import torch\n" + backend).error is None
+    cell = "def f(x):\n    return x.sin()\n\nf(torch.arange(100000.0))"
+    found = only_mismatch(shell, cell, "--backend spoils")
+    assert (found.index, found.count, found.closer) == ([7], 1, "eager")
+
+
 def test_the_first_stage_that_differs_is_named(shell):
     cell = "def f(x):\n    return x + (1 if torch.compiler.is_compiling() else 2)\nf(torch.ones(2))"
     (check,) = checked(shell, cell, "--backend aot_eager")

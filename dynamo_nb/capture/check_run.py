@@ -237,8 +237,12 @@ def _backward(result: Any) -> None:
 
 
 def _cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return the same numbers for a float64 output as for any other of its shape."""
+    """Return random numbers of unit norm, the same for a float64 output as for any other.
+
+    A loss is a mean more often than a sum: gradients of that size round as they do in training.
+    """
     numbers = torch.randn(output.shape, generator=generator, dtype=torch.float32, device="cpu")
+    numbers /= max(1, output.numel()) ** 0.5
     return numbers.to(device=output.device, dtype=output.dtype)
 
 
