@@ -162,11 +162,18 @@ class Notebook:
             while time.monotonic() < deadline:
                 # a kernel that is just up may drop what it is asked: ask again
                 if "*" not in self.prompt(index):
+                    self.accept()
                     self.editor(index).click()
                     self.page.keyboard.press("Control+Enter")
                 with contextlib.suppress(PlaywrightTimeout):
                     self.page.wait_for_function(_DONE, arg=[index, before], timeout=3000)
                     break
+
+    def accept(self) -> None:
+        """Agree to what the notebook asks, if it asks anything."""
+        button = self.page.locator(".jp-Dialog .jp-mod-accept")
+        if button.count():
+            button.first.click()
 
     def prompt(self, index: int) -> str:
         """Return a cell's `[n]:`."""
@@ -193,5 +200,6 @@ class Notebook:
     def restart(self) -> None:
         """Restart the kernel."""
         self.menu("Kernel", "Restart Kernel…")
-        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+        self.page.locator(".jp-Dialog").wait_for()
+        self.accept()
         self.wait_for_kernel()

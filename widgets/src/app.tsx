@@ -89,7 +89,7 @@ function Explorer(props: {
     return () => stops.forEach((stop) => stop?.());
   }, [view, host]);
   return (
-    <div ref={root} class="dnx-root" data-lm-suppress-shortcuts="true">
+    <div ref={root} class="dnx-root">
       <Head view={view} host={host} />
       <Warnings record={core.record} unlinked={props.unlinked} />
       <Guarded what="The findings">

@@ -41,8 +41,13 @@ export function attach(root: HTMLElement, selection: Selection): () => void {
   });
   on("keydown", (event) => {
     if (event.key === "Escape") selection.release();
-    event.stopPropagation(); // the notebook's command mode must not see our keys
+    if (!isShortcut(event)) event.stopPropagation();
   });
+  // JupyterLab listens on the document, before us; it leaves alone what bears this attribute.
+  const suppress = (event: KeyboardEvent): void => {
+    root.toggleAttribute("data-lm-suppress-shortcuts", !isShortcut(event));
+  };
+  window.addEventListener("keydown", suppress, { signal: control.signal, capture: true });
 
   const paint = (): void => mark(root, selection);
   const observer = new MutationObserver(paint);
@@ -57,6 +62,9 @@ export function attach(root: HTMLElement, selection: Selection): () => void {
     stop();
   };
 }
+
+/** Keys that are the notebook's everywhere, such as Ctrl+S; all others are ours. */
+const isShortcut = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey;
 
 /** Text was selected with the mouse: that is no click on what lies beneath. */
 const dragged = (): boolean => getSelection()?.type === "Range";
