@@ -1,4 +1,4 @@
-"""What answers cost: `would` on the guards of a transformer block.
+"""What answers cost: `would` on the guards of a transformer block, `--check` on a training step.
 
 Each figure is a median over repeats in this process, against its target; the exit status says
 whether all targets are met. A measure is one row of `MEASURES`.
@@ -84,10 +84,42 @@ def would_many(repeats: int) -> float:
     return 1000 * seconds_of(lambda: dynamo_nb.would(compiled, x), repeats)
 
 
+def check(repeats: int) -> float:
+    """Return what `--check` adds to a warm training step, in runs of that step."""
+    import torch
+
+    from dynamo_nb.capture import Capture
+    from dynamo_nb.capture.check_calls import CheckedCalls
+    from dynamo_nb.capture.check_run import check as checks_of
+
+    layers = [
+        torch.nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
+        for _ in range(2)
+    ]
+    compiled = torch.compile(torch.nn.Sequential(*layers))
+    x = torch.randn(16, 128, 256)
+
+    def step() -> None:
+        compiled(x).sum().backward()
+
+    ratios = []
+    for _ in range(repeats):
+        plain = seconds_of(step, 1)
+        recorded = CheckedCalls()
+        start = time.perf_counter()
+        with Capture(more=[recorded.hook]):
+            step()
+        checks = checks_of(recorded)
+        ratios.append((time.perf_counter() - start - plain) / plain)
+        assert [event.data["status"] for event in checks] == ["same"], checks
+    return statistics.median(ratios)
+
+
 MEASURES = [
     Measure("would, an entry fits", "ms", 50, would_hit),
     Measure("would, a guard fails", "ms", 50, would_miss),
     Measure("would, many guards fail", "ms", 50, would_many),
+    Measure("--check, on top of a step", "runs", 3, check),
 ]
 
 
