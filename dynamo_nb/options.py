@@ -183,7 +183,10 @@ def argument_parser() -> argparse.ArgumentParser:
     then = parser.add_argument_group("the report")
     then.add_argument("--save", metavar="FILE", help="write it to FILE: .html, .json or .json.gz")
     then.add_argument(
-        "--view", choices=("auto", "html", "text"), default="auto", help="how it is displayed"
+        "--view",
+        choices=("auto", "html", "text"),
+        default="auto",
+        help="how it is displayed: auto adds the interactive explorer in a notebook",
     )
     then.add_argument("--name", metavar="NAME", default="", help="keep it under this name")
     return parser

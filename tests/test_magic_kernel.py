@@ -18,6 +18,14 @@ SPEC = KernelSpec(
 MAGIC = "%%dynamo --backend eager\n"
 
 
+def is_explorer(content: dict[str, Any]) -> bool:
+    return "application/vnd.jupyter.widget-view+json" in content.get("data", {})
+
+
+def has_html(content: dict[str, Any]) -> bool:
+    return "data-dnb-static" in content.get("data", {}).get("text/html", "")
+
+
 @dataclass
 class Reply:
     """What came back for one cell: the reply, and its outputs in the order of their coming."""
@@ -26,8 +34,14 @@ class Reply:
     outputs: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @property
+    def reports(self) -> list[dict[str, str]]:
+        return [content["data"] for _, content in self.outputs if has_html(content)]
+
+    @property
     def kinds(self) -> list[str]:
-        return [kind for kind, _ in self.outputs]
+        """The kinds of output, in order; a report and its explorer count as one."""
+        shown = [(k, c) for k, c in self.outputs if not k.startswith("comm_")]
+        return ["report" if has_html(c) else k for k, c in shown if not is_explorer(c)]
 
     def texts(self, kind: str) -> list[str]:
         return [content["data"].get("text/plain", "") for k, content in self.outputs if k == kind]
@@ -75,16 +89,18 @@ def notebook():
 def test_the_report_comes_last_as_one_output(notebook):
     reply = notebook.run(MAGIC + "print('mine')\nf(x)")
     assert reply.content["status"] == "ok"
-    assert reply.kinds == ["stream", "execute_result", "display_data"]
-    assert set(reply.outputs[-1][1]["data"]) == {"text/plain", "text/html"}
-    assert "1 compiled function" in reply.texts("display_data")[0]
+    assert reply.kinds == ["stream", "execute_result", "report"]
+    (report,) = reply.reports
+    assert set(report) == {"text/plain", "text/html"}
+    assert "1 compiled function" in report["text/plain"]
+    assert is_explorer(reply.outputs[-1][1])
 
 
 def test_an_awaited_cell(notebook):
     cell = "import asyncio\nawait asyncio.sleep(0)\ndef g(x): return x * 2\ng(x)"
     reply = notebook.run(MAGIC + cell)
-    assert reply.kinds == ["execute_result", "display_data"]
-    assert "1 compiled function" in reply.texts("display_data")[0]
+    assert reply.kinds == ["execute_result", "report"]
+    assert "1 compiled function" in reply.reports[0]["text/plain"]
 
 
 def test_config_and_device_of_an_awaited_cell_end_with_it(notebook):
@@ -100,7 +116,7 @@ def test_the_report_follows_the_traceback_and_run_all_stops(notebook):
     reply = notebook.run(MAGIC + "def bad(x): raise ValueError('no')\nbad(x)")
     assert reply.content["status"] == "error"
     assert reply.content["ename"] == "ValueError"
-    assert reply.kinds == ["error", "display_data"]
+    assert reply.kinds == ["error", "report"]
 
 
 def test_a_usage_error_fails_the_cell_in_one_line(notebook):
@@ -144,7 +160,7 @@ def test_an_interrupt_still_reports_and_restores(notebook, start):
     assert reply["content"]["status"] == "error"
     assert outputs[-1] == "display_data" or outputs[-2:] == ["display_data", "error"]
     assert notebook.run("print(torch._dynamo.config.recompile_limit)").printed == limit
-    assert notebook.run(MAGIC + "f(x)").kinds == ["execute_result", "display_data"]
+    assert notebook.run(MAGIC + "f(x)").kinds == ["execute_result", "report"]
 
 
 def test_progress_is_shown_and_leaves_an_empty_output(notebook):
@@ -160,11 +176,11 @@ h(x)
     assert " h: " in shown
     assert cleared == ""
     assert reply.texts("display_data")[0] == ""
-    assert reply.kinds[-1] == "display_data"
+    assert reply.kinds[-1] == "report"
 
 
 def test_outputs_are_the_same_each_time(notebook):
     cell = "%%dynamo --backend eager --fresh\nfor i in range(2):\n    f(x * i)\nf(x)"
     first, second = notebook.run(cell), notebook.run(cell)
-    assert first.texts("display_data") == second.texts("display_data")
-    assert first.kinds == second.kinds == ["execute_result", "display_data"]
+    assert first.reports == second.reports
+    assert first.kinds == second.kinds == ["execute_result", "report"]

@@ -35,9 +35,9 @@ def write(record: CellRecord, path: str) -> None:
     """Write a single-file page where the name ends in `.html`, else the record as JSON."""
     file = Path(path).expanduser()
     if file.suffix.lower() in PAGE:
-        from dynamo_nb.views.html import to_page
+        from dynamo_nb.views.page import to_explorer_page
 
-        file.write_text(to_page(record), encoding="utf-8")
+        file.write_text(to_explorer_page(record), encoding="utf-8")
         return
     from dynamo_nb.record.io import save
 
@@ -90,11 +90,26 @@ class Reporter:
         return progress.saying(self._shell)
 
     def show(self, record: CellRecord, view: str = "auto") -> None:
-        """Display a record in the current cell's output."""
+        """Display a record in the current cell's output.
+
+        In a notebook the explorer follows the static output; where it runs, it takes its place.
+        """
         try:
             self._publish(bundle(record, view))
         except Exception as exc:
             self._say("the report could not be shown", exc)
+            return
+        if view == "auto" and hasattr(self._shell, "kernel"):
+            try:
+                self._explore(record)
+            except Exception as exc:
+                self._say("the explorer could not be shown", exc)
+
+    def _explore(self, record: CellRecord) -> None:
+        from dynamo_nb.views.widget import explorer
+
+        parent = getattr(self._shell, "parent_header", None) or {}
+        self._publish(explorer(record, parent.get("metadata", {}).get("cellId", "")))
 
     def _save(self, record: CellRecord, path: str) -> None:
         try:
@@ -106,7 +121,7 @@ class Reporter:
         why = "".join(traceback.format_exception_only(exc)).strip()
         self._publish({"text/plain": f"dynamo: {what}: {why}"})
 
-    def _publish(self, shown: dict[str, str]) -> None:
+    def _publish(self, shown: dict[str, Any]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         self._shell.display_pub.publish(shown)
