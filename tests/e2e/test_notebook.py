@@ -234,10 +234,7 @@ def test_keys_move_in_a_list_and_not_in_the_notebook(explored: Explored) -> None
     second = explored.root().get_by_label("second section", exact=True)
     second.get_by_role("tab", name=re.compile("^Kernels")).click()
     expect(explored.notebook.cell(NET_CELL)).to_have_class(re.compile("jp-mod-active"))
-    rows = explored.root().locator(".dnx-kernel-rows")
-    rows.focus()
-    explored.page.wait_for_timeout(500)  # the notebook may still move the focus to its cell
-    rows.focus()
+    explored.root().locator(".dnx-kernel-rows").focus()
     selected = explored.page.locator(".jp-Cell.jp-mod-selected")
     which = selected.evaluate("one => [...one.parentNode.children].indexOf(one)")
     for key in ("Home", "ArrowDown", "Enter"):

@@ -6,6 +6,7 @@ import { effect } from "@preact/signals";
 import { parseKey, refKey, type Ref, type Selection } from "./selection";
 
 const ATTRIBUTE = "data-dnx-ref";
+const SUPPRESS = "data-lm-suppress-shortcuts";
 
 /** The attributes of an element that stands for a ref. */
 export const linked = (ref: Ref | null | undefined): Record<string, string> =>
@@ -43,9 +44,12 @@ export function attach(root: HTMLElement, selection: Selection): () => void {
     if (event.key === "Escape") selection.release();
     if (!isShortcut(event)) event.stopPropagation();
   });
-  // JupyterLab listens on the document, before us; it leaves alone what bears this attribute.
+  // JupyterLab listens on the document, before us. It leaves alone what bears this attribute: the
+  // focused element itself, which some of its shortcuts select whatever lies around it.
   const suppress = (event: KeyboardEvent): void => {
-    root.toggleAttribute("data-lm-suppress-shortcuts", !isShortcut(event));
+    const target = event.target as Element;
+    if (!root.contains(target)) return;
+    for (const one of [target, root]) one.toggleAttribute(SUPPRESS, !isShortcut(event));
   };
   window.addEventListener("keydown", suppress, { signal: control.signal, capture: true });
 
