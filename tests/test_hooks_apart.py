@@ -32,7 +32,7 @@ class BrokenRecorder:
         self.note_failure = recorder.note_failure
 
     emit = inside_graph = meet = progress = explode
-    codes = property(explode)
+    codes = events = property(explode)
 
 
 class BrokenHooked(Hooked):

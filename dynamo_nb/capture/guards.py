@@ -12,7 +12,7 @@ from dynamo_nb.capture.failing import failing_guards
 from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, seen
 from dynamo_nb.capture.plain import places_of_stack
-from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.recorder import Hooked, Recorder
 
 __all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles", "invalidation"]
 
@@ -36,8 +36,10 @@ def install_guards(hooked: Hooked) -> None:
         made = sorted(output_graph.guards, key=lambda guard: guard.sort_key())
         values = _guarded_values(builder, made)
         shape_env = output_graph.shape_env
-        begun = next((e.time for e in reversed(recorder.events) if e.name == "compile_start"), 0.0)
-        costs = guard_costs(wrapper.root, f_locals, _budget(begun), sample=_COST_SAMPLE)
+        measured: dict[str, Any] = {}
+        with recorder.apart(hooked.hook):  # what is left of the guards is worth showing without
+            costs = guard_costs(wrapper.root, f_locals, _budget(recorder), sample=_COST_SAMPLE)
+            measured = {"check_seconds": costs.seconds, "costs": costs.parts}
         recorder.emit(
             "guards",
             {
@@ -45,8 +47,7 @@ def install_guards(hooked: Hooked) -> None:
                 "guard_tree": guard_tree(wrapper, values),
                 "shape_guards": [{"expr": str(guard.expr)} for guard in shape_env.guards],
                 "symbols": _symbols(shape_env),
-                "check_seconds": costs.seconds,
-                "costs": costs.parts,
+                **measured,
             },
         )
         compile_id = recorder.events[-1].compile_id
@@ -61,8 +62,9 @@ def install_guards(hooked: Hooked) -> None:
     hooked.replace(guards, "guard_manager_testing_hook_fn", hook)
 
 
-def _budget(begun: float) -> float:
+def _budget(recorder: Recorder) -> float:
     """Return how many seconds may go into costs: a hundredth of what the compile took so far."""
+    begun = next((e.time for e in reversed(recorder.events) if e.name == "compile_start"), 0.0)
     return min(max((perf_counter() - begun) / 100, 1e-3), 2e-2) if begun else 1e-3
 
 
