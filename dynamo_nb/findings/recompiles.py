@@ -204,6 +204,8 @@ def _advice(record: CellRecord, cause: RecompileCause) -> str:
     advice = next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
     if cause.name.endswith("]") and ".size()" in cause.name and reason.now in ("0", "1"):
         return _SMALL_SIZE_ADVICE
+    if advice == _OTHER_ADVICE and reason.was.startswith(("'", '"')):
+        advice = _TEXT_ADVICE
     if _differs_between_objects(record, cause):
         advice += (
             " Or give each object entries of its own with "
@@ -252,6 +254,7 @@ _ADVICE = (
     ("len(", "Pass the same number each time, or keep what grows out of the compiled function."),
 )
 _OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
+_TEXT_ADVICE = "Choose by the text before the call, or accept one entry for each text."
 _SMALL_SIZE_ADVICE = (
     "Torch compiles the sizes 0 and 1 apart from all others: accept one entry more, or avoid it "
     "with torch._dynamo.decorators.mark_unbacked."

@@ -28,6 +28,11 @@ FUNCTION = "<cell>"
 LOOKS_AROUND = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", "super"}
 
 STORES = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
+#: Statements that turn on which exception is raised.
+RAISES: dict[type[ast.AST], str] = {
+    ast.Try: "it has a `try`",
+    ast.Assert: "it has an `assert`",
+}
 ASYNC = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 PLACEHOLDER = object()
 
@@ -110,6 +115,8 @@ def _node_obstacle(node: ast.AST) -> str:
         return f"`{node.id}` means something else in a function"
     if isinstance(node, ast.Global):
         return "it has a `global` statement"
+    if type(node) in RAISES:
+        return f"{RAISES[type(node)]}, and compiled code raises torch's own exceptions"
     return ""
 
 
@@ -122,6 +129,8 @@ def body_of(
     caller then leaves the cell alone, so that the error is the plain cell's.
     """
     preamble, body = split(tree)
+    if not body:
+        raise SyntaxError("it has no statements of its own")
     stored = _bound_names(compile_tree(ast.Module(body, [])))
     module = compile_tree(ast.Module([_function(body, stored)], []))
     code = next(const for const in module.co_consts if inspect.iscode(const))
