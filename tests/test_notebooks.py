@@ -45,9 +45,10 @@ def test_every_magic_cell_has_its_report_in_text_and_html(notebook):
     cells = [cell for cell in code_cells(notebook) if cell.source.startswith("%%dynamo")]
     assert cells
     for cell in cells:
-        report = cell.outputs[-1].data
+        report, explorer = (output.data for output in cell.outputs[-2:])
         assert report["text/plain"].startswith("dynamo: ")
-        assert "<div" in report["text/html"]
+        assert "data-dnb-static" in report["text/html"]
+        assert "application/vnd.jupyter.widget-view+json" in explorer
 
 
 def test_outputs_are_the_same_at_each_run(notebook):

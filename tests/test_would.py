@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import dynamo_nb
+from dynamo_nb.capture import failing
 from dynamo_nb.record.types import Would
 from tests.conftest import Shell
 
@@ -293,7 +294,7 @@ def test_many_failing_guards_are_the_same_one_by_one_and_swept(
     net.eval()
     x = torch.ones(4)
     swept = dynamo_nb.would(f, x).entries[0].failed
-    monkeypatch.setattr("dynamo_nb.capture.failing._ONE_BY_ONE", 1000)
+    monkeypatch.setattr(failing, "_ONE_BY_ONE", 1000)
     one_by_one = dynamo_nb.would(f, x).entries[0].failed
     assert len(swept) == 13
     assert {(r.source, r.name, r.was, r.now) for r in swept} == {

@@ -1,4 +1,4 @@
-"""One browser for all tests; a server and a notebook that was run for each kind of front end."""
+"""A browser for each module; a server and a notebook that was run for each kind of front end."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from tests.e2e.servers import BROWSER, chromium, server
 NOT_OURS = ("favicon", "net::ERR_INTERNET_DISCONNECTED")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Open a browser, not for longer than needed: its event loop runs on the tests' own thread."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=BROWSER)
         yield browser
