@@ -10,7 +10,12 @@ from typing import Any
 
 from dynamo_nb.capture.breaks import explained, filled
 from dynamo_nb.capture.memory import MEMORY, global_state
-from dynamo_nb.capture.plain import Place, place_of_summary, places_of_stack
+from dynamo_nb.capture.plain import (
+    Place,
+    place_of_positions,
+    place_of_summary,
+    places_of_stack,
+)
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import callable_name, resume_origin, user_stack
 
@@ -113,7 +118,9 @@ def listing(code: CodeType) -> list[dict[str, Any]]:
             "offset": instruction.offset,
             "opname": instruction.opname,
             "argument": _argument(instruction),
-            "frame": _instruction_place(code, instruction),
+            "frame": place_of_positions(
+                code, getattr(instruction, "positions", None)
+            ),  # 3.11 and newer
         }
         for instruction in dis.get_instructions(code)
     ]
@@ -124,20 +131,6 @@ def _argument(instruction: dis.Instruction) -> str:
     if isinstance(instruction.argval, CodeType):
         return f"<code {instruction.argval.co_name}>"
     return instruction.argrepr
-
-
-def _instruction_place(code: CodeType, instruction: dis.Instruction) -> Place | None:
-    positions = getattr(instruction, "positions", None)  # Python 3.11 and newer
-    if positions is None or positions.lineno is None:
-        return None
-    return (
-        code.co_filename,
-        positions.lineno,
-        code.co_name,
-        positions.end_lineno,
-        positions.col_offset,
-        positions.end_col_offset,
-    )
 
 
 def _without_caches() -> AbstractContextManager[Any]:

@@ -21,6 +21,7 @@ __all__ = [
     "graph_nodes",
     "parse_stack_trace",
     "place_of_instruction",
+    "place_of_positions",
     "place_of_summary",
     "places_of_stack",
     "tensor_value",
@@ -56,9 +57,15 @@ def places_of_stack(stack: Iterable[traceback.FrameSummary] | None) -> list[Plac
 def place_of_instruction(tx: Any) -> Place:
     """Return where an `InstructionTranslatorBase` stands: its instruction's own columns."""
     code = tx.f_code
-    positions = tx.current_instruction.positions
+    line = tx.lineno or code.co_firstlineno
+    place = place_of_positions(code, tx.current_instruction.positions)
+    return place or (code.co_filename, line, code.co_name, None, None, None)
+
+
+def place_of_positions(code: types.CodeType, positions: Any) -> Place | None:
+    """Return the place of an instruction by its `positions`; None where Python kept none."""
     if positions is None or positions.lineno is None:
-        return (code.co_filename, tx.lineno or code.co_firstlineno, code.co_name, None, None, None)
+        return None
     return (
         code.co_filename,
         positions.lineno,

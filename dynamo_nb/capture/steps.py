@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
-from dynamo_nb.capture.plain import Place
+from dynamo_nb.capture.plain import place_of_positions
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import code_name
 from dynamo_nb.capture.trackers import describe
@@ -128,17 +128,6 @@ class _Tape:
 
 def _instruction(code: CodeType, instruction: Any) -> dict[str, Any]:
     """Return one of Dynamo's own instructions (`bytecode_transformation.Instruction`, 2.13)."""
-    positions = instruction.positions
-    place: Place | None = None
-    if positions is not None and positions.lineno is not None:
-        place = (
-            code.co_filename,
-            positions.lineno,
-            code.co_name,
-            positions.end_lineno,
-            positions.col_offset,
-            positions.end_col_offset,
-        )
     argument = instruction.argval
     if isinstance(argument, CodeType):
         argument = f"<code {argument.co_name}>"
@@ -150,7 +139,7 @@ def _instruction(code: CodeType, instruction: Any) -> dict[str, Any]:
         "offset": instruction.offset if instruction.offset is not None else -1,
         "opname": instruction.opname,
         "argument": argument,
-        "frame": place,
+        "frame": place_of_positions(code, instruction.positions),
     }
 
 
