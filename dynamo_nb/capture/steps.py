@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
+from dynamo_nb.capture.compiles import listing
 from dynamo_nb.capture.plain import place_of_positions
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import code_name
@@ -114,8 +115,7 @@ class _Tape:
 
     def _add_frame(self, tx: Any) -> _Frame:
         if tx.f_code not in self.codes:  # read now: a graph break rewrites the list in place
-            listing = [_instruction(tx.f_code, item) for item in tx.instructions]
-            self.codes[tx.f_code] = (len(self.codes), listing)
+            self.codes[tx.f_code] = (len(self.codes), _listing(tx.f_code, tx.instructions))
         code, _ = self.codes[tx.f_code]
         parent = self.open[-1] if self.open else None
         frame = _Frame(tx, len(self.frames), parent, code)
@@ -126,21 +126,21 @@ class _Tape:
         return self.values.setdefault(describe(tracker), len(self.values))
 
 
-def _instruction(code: CodeType, instruction: Any) -> dict[str, Any]:
-    """Return one of Dynamo's own instructions (`bytecode_transformation.Instruction`, 2.13)."""
-    argument = instruction.argval
-    if isinstance(argument, CodeType):
-        argument = f"<code {argument.co_name}>"
-    elif instruction.target is not None:
-        argument = f"to {instruction.target.offset}"
-    else:
-        argument = instruction.argrepr or ""
-    return {
-        "offset": instruction.offset if instruction.offset is not None else -1,
-        "opname": instruction.opname,
-        "argument": argument,
-        "frame": place_of_positions(code, instruction.positions),
-    }
+def _listing(code: CodeType, instructions: list[Any]) -> list[dict[str, Any]]:
+    """Return Dynamo's own instructions (`bytecode_transformation.Instruction`, 2.13).
+
+    They have no text for their arguments: that is `dis`'s.
+    """
+    arguments = {item["offset"]: item["argument"] for item in listing(code)}
+    return [
+        {
+            "offset": item.offset if item.offset is not None else -1,
+            "opname": item.opname,
+            "argument": arguments.get(item.offset, ""),
+            "frame": place_of_positions(code, item.positions),
+        }
+        for item in instructions
+    ]
 
 
 def install_steps(hooked: Hooked) -> None:

@@ -10,6 +10,7 @@ from dynamo_nb.record.types import (
     Bytecode,
     Compile,
     CompileError,
+    Frame,
     Graph,
     GraphBreak,
     Guard,
@@ -70,6 +71,7 @@ class Draft:
     specializations: list[Specialization] = field(default_factory=list)
     guard_costs: list[GuardCost] = field(default_factory=list)
     steps: Steps | None = None
+    inlined: list[Frame] = field(default_factory=list)
     raw_steps: dict[str, Any] | None = None
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
 

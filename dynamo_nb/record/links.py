@@ -23,6 +23,9 @@ def links_of(record: CellRecord) -> tuple[list[Link], list[str]]:
             links[link] = None
             if frame is not None and frame.file != CELL:
                 files[frame.file] = None
+        links.update(dict.fromkeys(_recompile_links(compile_, record)))
+        links.update(dict.fromkeys(_instruction_links(compile_, record)))
+        files.update(dict.fromkeys(_own_files(compile_)))
     return list(links), list(files)
 
 
@@ -44,6 +47,55 @@ def _compile_links(compile_: Compile) -> Iterator[tuple[Link, StackFrame | None]
         if kernel.code_line is not None:
             code = Ref(key, "code", f"{kernel.graph}:{kernel.code_line}")
             yield Link("kernel-code", here, code), None
+    for frame in _lines_of(compile_):
+        yield (
+            Link("compile-line", Ref(key, "compile", ""), line_ref(frame.file, frame.line)),
+            frame,
+        )
+
+
+def _lines_of(compile_: Compile) -> Iterator[StackFrame]:
+    """Yield the places that a compile as a whole stands for: those of its graph, where it ended."""
+    for graph in compile_.graphs:
+        if graph.stage == "dynamo":
+            for node in graph.nodes:
+                yield from _lines(node.frames)
+    for ended in (*compile_.graph_breaks, compile_.error):
+        yield from _some(ended.frame if ended else None)
+
+
+def _recompile_links(compile_: Compile, record: CellRecord) -> Iterator[Link]:
+    """Yield what a recompile leads to: its own compile, and the other entry's guard that failed."""
+    compiles = {entry.key: entry for entry in record.compiles}
+    for index, reason in enumerate(compile_.recompile_reasons):
+        here = Ref(compile_.key, "recompile", str(index))
+        yield Link("recompile-compile", here, Ref(compile_.key, "compile", ""))
+        entry = compiles.get(reason.entry)
+        for number, guard in enumerate(entry.guards if entry else ()):
+            if guard.source == reason.source and (
+                guard.kind == reason.kind or reason.guard in guard.code
+            ):
+                yield Link("recompile-guard", here, Ref(reason.entry, "guard", str(number)))
+
+
+def _instruction_links(compile_: Compile, record: CellRecord) -> Iterator[Link]:
+    """Yield which compile the modified bytecode leads to: its own graph, or a resume function."""
+    for item in compile_.bytecode.after if compile_.bytecode else ():
+        here = Ref(compile_.key, "instruction", f"after:{item.offset}")
+        if "__compiled_fn" in item.argument:
+            yield Link("instruction-compile", here, Ref(compile_.key, "compile", ""))
+        elif "__resume_at" in item.argument and item.frame is not None:
+            at = f"_at_{item.frame.line}"
+            for entry in record.compiles:
+                if entry.resume_of == (compile_.resume_of or compile_.name) and at in entry.name:
+                    yield Link("instruction-compile", here, Ref(entry.key, "compile", ""))
+
+
+def _own_files(compile_: Compile) -> list[str]:
+    """Return the user's files that Dynamo stepped through, whether they made a node or not."""
+    codes = compile_.steps.codes if compile_.steps else ()
+    files = (code.file for code in codes)
+    return [file for file in files if file != CELL and not file.startswith(("torch/", "<"))]
 
 
 def _with_frames(compile_: Compile) -> Iterator[tuple[str, str, list[StackFrame]]]:

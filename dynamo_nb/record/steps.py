@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.places import Places
-from dynamo_nb.record.types import Instruction, Step, StepCode, StepFrame, Steps
+from dynamo_nb.record.types import CELL, Frame, Instruction, Step, StepCode, StepFrame, Steps
 
 __all__ = ["finish_steps"]
 
@@ -38,6 +39,39 @@ def finish_steps(draft: Draft, places: Places) -> None:
         ],
         is_cut=raw["is_cut"],
     )
+    draft.inlined = list(_inlined(draft, draft.steps))
+
+
+def _inlined(draft: Draft, steps: Steps) -> Iterator[Frame]:
+    """Yield the calls that were traced into, those from the same line of the cell counted."""
+    found = Counter(
+        (frame.code, _call_line(steps, frame.parent) or draft.call_line)
+        for frame in steps.frames
+        if frame.parent is not None
+    )
+    for (index, line), count in found.items():
+        code = steps.codes[index]
+        yield Frame(
+            name=code.name,
+            file=code.file,
+            first_line=code.first_line,
+            outcome="inlined",
+            compile_id=draft.compile_id,
+            call_line=line,
+            count=count,
+        )
+
+
+def _call_line(steps: Steps, caller: int | None) -> int | None:
+    """Return the cell's line that led to a call: the innermost of those that are in the cell."""
+    while caller is not None:
+        step = steps.steps[caller]
+        frame = steps.frames[step.frame]
+        place = steps.codes[frame.code].instructions[step.instruction].frame
+        if place is not None and place.file == CELL:
+            return place.line
+        caller = frame.parent
+    return None
 
 
 def _nodes_by_step(made: list[tuple[str, int]]) -> dict[int, list[str]]:

@@ -99,6 +99,7 @@ class Ref(Struct, frozen=True, array_like=True):
     kernel       `<graph name>/<kernel name>`     same
     code         `<graph name>:<line>`            same (a line of output code)
     instruction  `before:<offset>`/`after:<...>`  same
+    step         index in `Steps.steps`           same
     compile      empty                            same
     ============ ================================ =======================================
     """
@@ -429,7 +430,8 @@ class Compile(_Data, frozen=True):
     `generation` counts Dynamo's resets in this process: compile ids start anew at each. `cell` is
     the execution count of the cell that compiled it when that was not this one; `seen` is what can
     be told of such an entry: `whole` when its capture is at hand, `guards` when only the live cache
-    entry could be read. `status` is `ok`, `skipped` or `failed`.
+    entry could be read. `status` is `ok`, `skipped` or `failed`. `inlined` are the calls that
+    Dynamo traced into, each with the cell's line that led to it.
     """
 
     compile_id: str
@@ -463,6 +465,7 @@ class Compile(_Data, frozen=True):
     specializations: list[Specialization] = []
     guard_costs: list[GuardCost] = []
     steps: Steps | None = None
+    inlined: list[Frame] = []
 
     @property
     def key(self) -> str:
@@ -475,7 +478,7 @@ class Compile(_Data, frozen=True):
 
 
 class Frame(_Data, frozen=True):
-    """A Python frame that Dynamo looked at: `outcome` is `compiled`, `skipped` or `failed`."""
+    """A Python frame that Dynamo looked at: it was `compiled`, `skipped`, `failed` or `inlined`."""
 
     name: str
     file: str

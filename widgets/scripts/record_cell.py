@@ -1,7 +1,8 @@
-"""Record the cell that the tests of the panes read: tests/data/cell.json.gz.
+"""Record the cells that the tests of the panes read: tests/data/*.json.gz.
 
-It has what every pane shows: a graph break, a recompile that was reused, kernels in both
-directions, guards, bytecode, times. Needs torch; run it when the record's meaning changes.
+They have what every pane shows. `cell`: a graph break, a recompile that was reused, kernels in both
+directions, guards, bytecode, steps, times. `shapes`: symbolic sizes, a specialization, and a check
+against eager that fails. Needs torch; run it when the record's meaning changes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ sys.path.insert(0, str(ROOT))
 
 import dynamo_nb  # noqa: E402
 
-TARGET = ROOT / "tests" / "data" / "cell.json.gz"
+TARGET = ROOT / "tests" / "data"
+SETUP = """import torch
+
+torch.manual_seed(0)
+
+
+def wrong(module, inputs):
+    return lambda *given: [result + 1 for result in module(*given)]
+"""
 CELL = """%%dynamo
 class Net(torch.nn.Module):
     def __init__(self):
@@ -36,24 +45,41 @@ net(torch.randn(3, 4)).sum().backward()
 net(torch.randn(3, 4), scale=0.5)
 net(torch.randn(3, 4), scale=0.25)
 """
+SHAPES = """%%dynamo --fresh --check --backend wrong
+def attend(q, k):
+    if k.shape[0] > 3:
+        k = k * 2
+    return (q @ k.T).softmax(-1) / q.shape[1]
+
+for keys in (5, 6, 7):
+    attend(torch.randn(2, 8), torch.randn(keys, 8))
+attend(torch.randn(2, 8), torch.randn(2, 8))
+"""
+CELLS = {"cell": CELL, "shapes": SHAPES}
 #: What differs from run to run and from machine to machine, and what stands in its place.
 SCRUBBED = {r"/tmp/[\w./-]+": "cache.py", r"\b1[34]\d{13}\b": "140000000000000"}
 
 
 def main() -> None:
-    """Run the cell as a notebook would, and write what was recorded."""
+    """Run the cells as a notebook would, and write what was recorded."""
     shell = InteractiveShell.instance()
     shell.history_manager.enabled = False
-    for cell in ("import torch", "%load_ext dynamo_nb", CELL):
+    for cell in (SETUP, "%load_ext dynamo_nb"):
         shell.run_cell(cell, store_history=True).raise_error()
+    for name, cell in CELLS.items():
+        shell.run_cell(cell, store_history=True).raise_error()
+        write(name)
+
+
+def write(name: str) -> None:
+    """Write the last record, without what differs from run to run."""
     record = dynamo_nb.last()
     assert record is not None
     text = record.to_json().decode()
     for pattern, standing in SCRUBBED.items():
         text = re.sub(pattern, standing, text)
-    data = json.loads(text)
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_bytes(gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 9, mtime=0))
+    data = json.dumps(json.loads(text), separators=(",", ":")).encode()
+    (TARGET / f"{name}.json.gz").write_bytes(gzip.compress(data, 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -136,6 +136,7 @@ export interface Compile {
   specializations: Specialization[];
   guard_costs: GuardCost[];
   steps: Steps | null;
+  inlined: Frame[];
 }
 
 /** The exception that ended a compile. */
@@ -174,7 +175,7 @@ export interface Finding {
   measured: boolean;
 }
 
-/** A Python frame that Dynamo looked at: `outcome` is `compiled`, `skipped` or `failed`. */
+/** A Python frame that Dynamo looked at: it was `compiled`, `skipped`, `failed` or `inlined`. */
 export interface Frame {
   name: string;
   file: string;
@@ -457,7 +458,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "\"\"": "name file resume_of reason alias",
     "\"ok\"": "status",
     "null": "error call_line cell guard_tree bytecode steps",
-    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs",
+    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs inlined",
     "\"whole\"": "seen",
     "{}": "cache metrics"
   },
@@ -615,7 +616,8 @@ export const NESTED: Record<string, Record<string, string>> = {
     "stages": "StageTime",
     "specializations": "Specialization",
     "guard_costs": "GuardCost",
-    "steps": "Steps"
+    "steps": "Steps",
+    "inlined": "Frame"
   },
   "CompileError": {
     "frame": "StackFrame",
