@@ -64,7 +64,7 @@ CASES = {"small": small, "block": block}
 
 
 def seconds_per_call(call: Callable[[], Any], repeats: int = 25) -> float:
-    """Return the median over `repeats` batches of the time that one call takes."""
+    """Return the time of one call in the least disturbed of `repeats` batches."""
     start = time.perf_counter()
     call()
     size = max(1, int(0.02 / (time.perf_counter() - start)))
@@ -74,7 +74,7 @@ def seconds_per_call(call: Callable[[], Any], repeats: int = 25) -> float:
         for _ in range(size):
             call()
         batches.append((time.perf_counter() - start) / size)
-    return statistics.median(batches)
+    return min(batches)
 
 
 def measure_case(case: str, arm: str) -> dict[str, float]:
@@ -86,8 +86,8 @@ def measure_case(case: str, arm: str) -> dict[str, float]:
     torch._inductor.config.fx_graph_cache = False
     torch._functorch.config.enable_autograd_cache = False
     torch.manual_seed(0)
-    x = torch.ones(3, requires_grad=True)
-    torch.compile(lambda x: (x * 3).sum())(x).backward()
+    x = torch.ones(3, 3, requires_grad=True)
+    torch.compile(lambda x: torch.exp(x @ x.T).mean(dim=-1).sum())(x).backward()
     first, later = CASES[case]()
     watch: Any = contextlib.nullcontext()
     if arm == "with":
@@ -148,7 +148,9 @@ def compare(case: str, runs: int) -> dict[str, Any]:
     samples: dict[str, list[dict[str, float]]] = {arm: [] for arm in ARMS}
     for number in range(runs):
         for arm in ARMS if number % 2 else reversed(ARMS):
-            samples[arm].append(run_child(case, arm))
+            one = run_child(case, arm)
+            print(f"{case}, {arm} capture: {one['compile']:.2f} s", file=sys.stderr, flush=True)
+            samples[arm].append(one)
     result: dict[str, Any] = {arm: medians(samples[arm]) for arm in ARMS}
     result["ratio"] = {
         key: result["with"][key] / result["without"][key] for key in ("compile", "cpu", "call")

@@ -57,8 +57,7 @@ class Recorder:
         """Add an event; compile id and attempt default to those of the compile under way."""
         context = CompileContext.try_get()
         if compile_id is None:
-            current = context.compile_id if context is not None else None
-            compile_id = "" if current is None else str(current)
+            compile_id = self.compile_id
         if attempt is None:
             attempt = context.attempt if context is not None else 0
         self.events.append(
@@ -72,6 +71,13 @@ class Recorder:
                 time=time.perf_counter(),
             )
         )
+
+    @property
+    def compile_id(self) -> str:
+        """Id of the compile under way on this thread, `0/1`; empty outside any."""
+        context = CompileContext.try_get()
+        current = context.compile_id if context is not None else None
+        return "" if current is None else str(current)
 
     def meet(self, code: CodeType) -> None:
         """Remember, as long as it lives, that Dynamo was asked about a code object."""
