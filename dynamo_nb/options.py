@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from IPython.core import error
 from msgspec import Struct
 
+from dynamo_nb.target.devices import DEVICES
+
 __all__ = [
     "COMPILE_MODES",
     "Options",
@@ -37,6 +39,7 @@ Examples
     %%dynamo --as-is                     add nothing: watch what the cell compiles itself
     %%dynamo --fresh                     forget what was compiled before
     %%dynamo --check                     is it right? compare compiled calls with eager ones
+    %%dynamo --target cuda:90            the kernels for a GPU that is not there
     %%dynamo --config recompile_limit=2 --config inductor.triton.cudagraphs=true
     %%dynamo --save report.html          write the report, too (or .json, .json.gz)
 
@@ -78,6 +81,8 @@ class Options(Struct, frozen=True, kw_only=True):
     compile: str = "auto"
     fresh: bool = False
     check: bool = False
+    target: list[str] = []
+    sass: bool = False
     device: str | None = None
     config: dict[str, Any] = {}
     save: str | None = None
@@ -125,6 +130,14 @@ def _setting(text: str) -> tuple[str, Any]:
     return name.strip(), _literal(value.strip())
 
 
+def _target(text: str) -> str:
+    if text not in DEVICES:
+        hint = close_matches(text, list(DEVICES))
+        known = ", ".join(DEVICES)
+        raise argparse.ArgumentTypeError(f"no target {text!r}.{hint} There are: {known}")
+    return text
+
+
 def argument_parser() -> argparse.ArgumentParser:
     """Return the parser of the `%%dynamo` line."""
     parser = _Parser(
@@ -170,6 +183,17 @@ def argument_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="afterwards repeat each compiled call on copies of its inputs, eagerly and compiled, "
         "and compare all that it returns, writes and differentiates",
+    )
+    how.add_argument(
+        "--target",
+        metavar="SPEC",
+        action="append",
+        type=_target,
+        help="beside the run, generate and compile the kernels for a GPU that need not be there "
+        f"(repeatable): {', '.join(DEVICES)}",
+    )
+    how.add_argument(
+        "--sass", action="store_true", help="with --target, disassemble the binaries of CUDA, too"
     )
     how.add_argument("--device", metavar="NAME", help="run under torch.device(NAME)")
     how.add_argument(
@@ -222,6 +246,8 @@ def parse(line: str) -> Options:
         raise UsageError(f"%%dynamo: --as-is and --compile {known.compile} contradict each other.")
     if known.mode is not None and known.options:
         raise UsageError("%%dynamo: torch.compile takes either --mode or --options, not both.")
+    if known.sass and not known.target:
+        raise UsageError("%%dynamo: --sass needs a --target, as in --target cuda:90 --sass.")
     return Options(
         fullgraph=known.fullgraph,
         backend=known.backend,
@@ -231,6 +257,8 @@ def parse(line: str) -> Options:
         compile="as-is" if known.as_is else known.compile,
         fresh=known.fresh,
         check=known.check,
+        target=list(dict.fromkeys(known.target or ())),
+        sass=known.sass,
         device=known.device,
         config=dict(known.config or ()),
         save=known.save,

@@ -32,7 +32,7 @@ FLOORS = [
     {"events"},
     {"record"},
     {"capture", "findings"},
-    {"views"},
+    {"views", "target"},
     {"runner", "options", "session", "progress", "magic", ""},
 ]
 TOP = FLOORS[-1]
@@ -44,6 +44,7 @@ FOREIGN = {
     "record": {"torch", "IPython", "ipywidgets", "anywidget", "jinja2"},
     "findings": {"torch", "IPython", "ipywidgets", "anywidget", "jinja2"},
     "views": {"torch", "IPython"},
+    "target": {"IPython", "ipywidgets", "anywidget", "jinja2"},
     "capture": {"IPython", "ipywidgets", "anywidget", "jinja2"},
     **{part: {"torch"} for part in TOP},
 }
@@ -175,6 +176,7 @@ def test_a_data_module_holds_no_logic(module):
         ("import dynamo_nb.record.types", {"torch", "IPython", "jinja2"}),
         ("import dynamo_nb.findings", {"torch", "IPython"}),
         ("import dynamo_nb.views", {"torch", "IPython"}),
+        ("import dynamo_nb.target.client", {"torch", "triton", "IPython"}),
         (
             "from IPython.core.interactiveshell import InteractiveShell as Shell\n"
             "result = Shell.instance().run_cell('%load_ext dynamo_nb')\n"
@@ -182,7 +184,7 @@ def test_a_data_module_holds_no_logic(module):
             {"torch"},
         ),
     ],
-    ids=["package", "record", "findings", "views", "load_ext"],
+    ids=["package", "record", "findings", "views", "target", "load_ext"],
 )
 def test_importing_is_cheap(code, absent, tmp_path):
     """In a fresh process nothing heavy is imported before it is needed."""

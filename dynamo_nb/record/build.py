@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,11 +20,14 @@ from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.guards import shape_reader
 from dynamo_nb.record.ignored import is_ignored
 from dynamo_nb.record.links import links_of
+from dynamo_nb.record.naming import cell_file, of_cell
 from dynamo_nb.record.parsers import PARSERS
 from dynamo_nb.record.places import Places, innermost
-from dynamo_nb.record.run import Run
+from dynamo_nb.record.run import Called, Run
 from dynamo_nb.record.steps import finish_steps
+from dynamo_nb.record.targets import finish_targets
 from dynamo_nb.record.types import CellRecord, Check, Compile, ShapeGuard
+from dynamo_nb.record.unreached import first_unreached
 
 __all__ = ["Builder", "build_record"]
 
@@ -91,13 +95,16 @@ class Builder:
             finish_graphs(draft, self.places)
             finish_kernels(draft)
             finish_steps(draft, self.places)
+            finish_targets(draft, self.places)
             _place_shape_guards(draft)
         for draft in self.drafts.values():
             self._place_shape_reasons(draft)
         compiles = [*self._finished(), *self._reused()]
-        self.calls.called(self.run.called)
+        self.calls.called(self._telling(compiles))
         known = {(c.generation, c.compile_id): c for c in compiles}
-        calls = self.calls.finish(known, self.frames)
+        calls = self.calls.finish(
+            known, self.frames, partial(first_unreached, [*self.run.earlier, *compiles])
+        )
         record = CellRecord(
             name=self.run.name,
             cell=self.run.cell.number,
@@ -125,6 +132,14 @@ class Builder:
             checks=located(self.checks, record),
         )
 
+    def _telling(self, compiles: Iterable[Compile]) -> list[Called]:
+        """Return the runner's calls; what it handed on tells why nothing was compiled, or nothing.
+
+        A count of 0 is that of a function which the cell only passed to another.
+        """
+        compiled = any(compile_.status == "ok" for compile_ in compiles)
+        return [call for call in self.run.called if call.count or not compiled]
+
     def _place_shape_reasons(self, draft: Draft) -> None:
         """Give recompiles for a size the line by which the entry assumed something of it."""
         for index, reason in enumerate(draft.recompile_reasons):
@@ -132,6 +147,7 @@ class Builder:
             entry = self.drafts.get(key) or self.earlier.get(key)
             if reason.kind == "SHAPE_ENV" and reason.frame is None and entry is not None:
                 frame = shape_reader(entry.symbols, entry.shape_guards, reason.source)
+                frame = of_cell(frame, entry.cell) if entry.cell is not None else frame
                 draft.recompile_reasons[index] = msgspec.structs.replace(reason, frame=frame)
 
     def _finished(self) -> list[Compile]:
@@ -155,10 +171,15 @@ class Builder:
 
 
 def _as_earlier(compile_: Compile) -> Compile:
-    """Return a compile with the places of its own cell named by that cell's number."""
+    """Return a compile with the places of its own cell named by that cell's number.
+
+    The lines of its calls are no lines of this cell, and are left out.
+    """
     text = msgspec.json.encode(compile_).decode()
-    text = text.replace('"file":"<cell>"', f'"file":"<cell {compile_.cell}>"')
-    return msgspec.json.decode(text, type=Compile)
+    text = text.replace('"file":"<cell>"', f'"file":"{cell_file(compile_.cell)}"')
+    renamed = msgspec.json.decode(text, type=Compile)
+    reasons = [msgspec.structs.replace(r, call_line=None) for r in renamed.recompile_reasons]
+    return msgspec.structs.replace(renamed, call_line=None, recompile_reasons=reasons)
 
 
 def _place_shape_guards(draft: Draft) -> None:

@@ -25,6 +25,7 @@ from dynamo_nb.record.types import (
     StageTime,
     Steps,
     Symbol,
+    Target,
 )
 
 __all__ = ["Draft"]
@@ -72,6 +73,8 @@ class Draft:
     guard_costs: list[GuardCost] = field(default_factory=list)
     steps: Steps | None = None
     inlined: list[Frame] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    raw_targets: list[dict[str, Any]] = field(default_factory=list)
     raw_steps: dict[str, Any] | None = None
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
 

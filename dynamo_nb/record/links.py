@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dynamo_nb.record.types import CELL, CellRecord, Compile, Link, Ref, StackFrame
+from dynamo_nb.record.types import (
+    CELL,
+    CellRecord,
+    Compile,
+    Graph,
+    Kernel,
+    Link,
+    Ref,
+    StackFrame,
+)
 
 __all__ = ["line_ref", "links_of"]
 
@@ -35,12 +44,12 @@ def _compile_links(compile_: Compile) -> Iterator[tuple[Link, StackFrame | None]
         here = Ref(key, artifact, index)
         for frame in _lines(frames):
             yield Link(f"{artifact}-line", here, line_ref(frame.file, frame.line)), frame
-    for graph in compile_.graphs:
+    for graph in _graphs(compile_):
         for node in graph.nodes:
             here = Ref(key, "node", f"{graph.name}/{node.name}")
             for origin in node.origins:
                 yield Link("node-node", here, Ref(key, "node", origin)), None
-    for kernel in compile_.kernels:
+    for kernel in _kernels(compile_):
         here = Ref(key, "kernel", f"{kernel.graph}/{kernel.name}")
         for name in kernel.nodes:
             yield Link("kernel-node", here, Ref(key, "node", f"{kernel.graph}/{name}")), None
@@ -100,7 +109,7 @@ def _own_files(compile_: Compile) -> list[str]:
 
 def _with_frames(compile_: Compile) -> Iterator[tuple[str, str, list[StackFrame]]]:
     """Yield `(artifact, key, frames)` of everything in a compile that has a source place."""
-    for graph in compile_.graphs:
+    for graph in _graphs(compile_):
         for node in graph.nodes:
             yield "node", f"{graph.name}/{node.name}", node.frames
     for index, guard in enumerate(compile_.guards):
@@ -112,6 +121,14 @@ def _with_frames(compile_: Compile) -> Iterator[tuple[str, str, list[StackFrame]
     if compile_.bytecode is not None:
         for instruction in compile_.bytecode.before:
             yield "instruction", f"before:{instruction.offset}", _some(instruction.frame)
+
+
+def _graphs(compile_: Compile) -> list[Graph]:
+    return [*compile_.graphs, *(graph for target in compile_.targets for graph in target.graphs)]
+
+
+def _kernels(compile_: Compile) -> list[Kernel]:
+    return [*compile_.kernels, *(kernel for item in compile_.targets for kernel in item.kernels)]
 
 
 def _some(frame: StackFrame | None) -> list[StackFrame]:

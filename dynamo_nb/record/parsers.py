@@ -13,7 +13,7 @@ from dynamo_nb.record.checks import check_of
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
 from dynamo_nb.record.guards import reader
-from dynamo_nb.record.naming import readable
+from dynamo_nb.record.naming import of_cell, readable
 from dynamo_nb.record.places import innermost
 from dynamo_nb.record.types import (
     Bytecode,
@@ -79,6 +79,10 @@ def _frame(builder: Builder, event: Event) -> None:
 
 def _lookup(builder: Builder, event: Event) -> None:
     builder.calls.looked_up(event.compile_id, event.data)
+
+
+def _left_alone(builder: Builder, event: Event) -> None:
+    builder.calls.left_alone(event.data)
 
 
 def _unseen_entry(builder: Builder, event: Event) -> None:
@@ -184,7 +188,10 @@ def _reader(builder: Builder, generation: int, entry: str, source: str) -> Stack
     """Return the line that made an entry guard on a source."""
     key = (generation, entry)
     compiled = builder.drafts.get(key) or builder.earlier.get(key)
-    return reader(compiled.guards, source) if compiled is not None else None
+    if compiled is None:
+        return None
+    frame = reader(compiled.guards, source)
+    return frame if compiled.cell is None else of_cell(frame, compiled.cell)
 
 
 def _bytecode(builder: Builder, event: Event) -> None:
@@ -220,6 +227,10 @@ def _kernel_nodes(builder: Builder, event: Event) -> None:
     draft.kernel_calls[key] = draft.kernel_calls.get(key, 0) + 1
     if data["is_extern"]:
         draft.extern_kernels.add(key)
+
+
+def _target(builder: Builder, event: Event) -> None:
+    builder.draft(event).raw_targets.append(event.data)
 
 
 def _output_code(builder: Builder, event: Event) -> None:
@@ -331,6 +342,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "compile_end": _compile_end,
     "frame": _frame,
     "lookup": _lookup,
+    "left_alone": _left_alone,
     "unseen_entry": _unseen_entry,
     "check": _check,
     "guards": _guards,
@@ -341,6 +353,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "steps": _steps,
     "kernel": _kernel,
     "kernel_nodes": _kernel_nodes,
+    "target": _target,
     "inductor_output_code": _output_code,
     "compilation_metrics": _metrics,
     "bwd_compilation_metrics": _metrics,

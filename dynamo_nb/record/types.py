@@ -15,6 +15,7 @@ __all__ = [
     "CELL",
     "SCHEMA_VERSION",
     "Attempt",
+    "Binary",
     "Bypass",
     "Bytecode",
     "CacheEntry",
@@ -53,7 +54,9 @@ __all__ = [
     "StepCode",
     "StepFrame",
     "Steps",
+    "StageText",
     "Symbol",
+    "Target",
     "TensorValue",
     "Versions",
     "Would",
@@ -424,6 +427,68 @@ class CompileError(_Data, frozen=True):
     user_stack: list[StackFrame] = []
 
 
+class StageText(_Data, frozen=True):
+    """What one stage of Triton's compiler made of a kernel: `ttir`, `ttgir`, `llir`, `ptx`, ....
+
+    `lines` has for each line of the text the line of the kernel's source it comes from, or 0.
+    """
+
+    stage: str
+    text: str
+    lines: list[int] = []
+
+
+class Binary(_Data, frozen=True):
+    """A Triton kernel compiled for a GPU, with what its binary says of it.
+
+    `kernel` is the kernel's name, `config` the configuration that was compiled, and `candidates`
+    all those among which an autotuner would measure. `grid` is the launch grid, `threads` the size
+    of a block, `shared` its bytes of shared memory. `resources` has `registers` a thread, the bytes
+    of `spill_stores`, `spill_loads` and `stack`. `occupancy` is the share of a multiprocessor's
+    warps that are resident, `limited_by` what keeps it below 1. `source_nodes` maps lines of the
+    kernel's source to the nodes that they compute. `error` says why there is no binary.
+    """
+
+    kernel: str
+    config: dict[str, Any] = {}
+    candidates: list[dict[str, Any]] = []
+    grid: list[str] = []
+    threads: int = 0
+    shared: int = 0
+    resources: dict[str, int] = {}
+    occupancy: float | None = None
+    limited_by: str = ""
+    size: int = 0
+    texts: list[StageText] = []
+    source_nodes: dict[str, list[str]] = {}
+    error: str = ""
+
+
+class Target(_Data, frozen=True):
+    """What a compile would be on a GPU that is not there: predicted, neither run nor autotuned.
+
+    `spec` is what was asked for (`cuda:90`), `device` the GPU that stands for it and `properties`
+    its figures, with their `sources`. Names of its `graphs` begin with the spec, as in
+    `cuda:90/post_grad.forward`, so that they are unique within the compile. `error` says why there
+    is nothing, `unknown` what can't be known without the device.
+    """
+
+    spec: str
+    device: str = ""
+    properties: dict[str, Any] = {}
+    sources: list[str] = []
+    graphs: list[Graph] = []
+    kernels: list[Kernel] = []
+    output_code: list[OutputCode] = []
+    binaries: list[Binary] = []
+    unknown: list[str] = []
+    error: str = ""
+
+    def binary(self, kernel: str) -> Binary | None:
+        """Return the binary of the kernel of that name."""
+        return next((binary for binary in self.binaries if binary.kernel == kernel), None)
+
+
 class Compile(_Data, frozen=True):
     """All that happened under one compile id.
 
@@ -466,6 +531,7 @@ class Compile(_Data, frozen=True):
     guard_costs: list[GuardCost] = []
     steps: Steps | None = None
     inlined: list[Frame] = []
+    targets: list[Target] = []
 
     @property
     def key(self) -> str:
@@ -474,7 +540,8 @@ class Compile(_Data, frozen=True):
 
     def graph(self, name: str) -> Graph | None:
         """Return the graph of that name, e.g. `dynamo` or `post_grad.forward`."""
-        return next((graph for graph in self.graphs if graph.name == name), None)
+        graphs = [*self.graphs, *(graph for target in self.targets for graph in target.graphs)]
+        return next((graph for graph in graphs if graph.name == name), None)
 
 
 class Frame(_Data, frozen=True):
@@ -497,6 +564,9 @@ class Call(_Data, frozen=True):
     compiled there; `eager` counts runs of frames that fell back, and `reason` says why.
     `hits_from` maps the key of an entry that an earlier cell compiled to that cell's number.
     `eager_modules` are the `path (Class)` of the callee's modules that ran outside every graph.
+    `tensor_calls` counts the eager calls that took tensors of a function that Dynamo had given up
+    before; `unreached` is work of it that the call then traced did not come to. `uncompiled` says
+    why the magic compiles nothing here.
     """
 
     line: int
@@ -507,6 +577,9 @@ class Call(_Data, frozen=True):
     eager: int = 0
     reason: str = ""
     eager_modules: list[str] = []
+    tensor_calls: int = 0
+    unreached: StackFrame | None = None
+    uncompiled: str = ""
 
 
 class CacheEntry(_Data, frozen=True):

@@ -22,6 +22,7 @@ def checked(options: Options, namespace: dict[str, Any]) -> Arguments:
     """Return what the options ask of torch; raise a `UsageError` for what it does not have."""
     _check_file(options)
     _check_device(options)
+    _check_targets(options)
     return Arguments(_compile_arguments(options, namespace), _settings(options))
 
 
@@ -35,6 +36,14 @@ def _check_device(options: Options) -> None:
 
     if options.device and (problem := compiler.device_problem(options.device)):
         raise UsageError(f"%%dynamo: no device {options.device!r}: {problem}")
+
+
+def _check_targets(options: Options) -> None:
+    from dynamo_nb.target import client
+
+    problems = (client.problem(spec) for spec in options.target)
+    if problem := next(filter(None, problems), ""):
+        raise UsageError(f"%%dynamo: {problem}")
 
 
 def _compile_arguments(options: Options, namespace: dict[str, Any]) -> dict[str, Any]:

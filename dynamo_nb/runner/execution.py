@@ -14,11 +14,13 @@ from msgspec.structs import replace
 from dynamo_nb import progress
 from dynamo_nb.events import Event
 from dynamo_nb.options import Options, UsageError
-from dynamo_nb.record.run import Run, SourceCell
+from dynamo_nb.record.run import Called, Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
 from dynamo_nb.runner import arguments, calls, cell, mode
 from dynamo_nb.runner.checking import Checking
+from dynamo_nb.runner.targeting import Targeting
 from dynamo_nb.runner.embedded import body_offset, is_wrapped, timed_file, with_embedded
+from dynamo_nb.runner.handed import handed_over
 from dynamo_nb.runner.tracebacks import plain_tracebacks
 
 __all__ = ["Execution", "error_of"]
@@ -39,7 +41,9 @@ class Execution:
         self.wraps = False
         self._capture: Any = None
         self._checking: Checking | None = None
+        self._targeting: Targeting | None = None
         self._calls: calls.Calls | None = None
+        self._handed_over: list[Called] = []
         self._shell = shell
         self._stack = ExitStack()
 
@@ -74,6 +78,7 @@ class Execution:
         if self.options.fresh:
             compiler.reset()
         self._checking = Checking.asked(self.options, asked.settings)
+        self._targeting = Targeting.asked(self.options)
         self._watch()
         self._stack.enter_context(plain_tracebacks(self._shell, self.run.cell.file))
         if self.options.device:
@@ -110,6 +115,8 @@ class Execution:
         if self._checking is not None:
             self.events.extend(self._checking.events(error))
             self._checking = None  # it holds copies of what the calls took
+        if self._targeting is not None:
+            self._collect(self._targeting)
 
     def _choose(self, tree: ast.Module) -> None:
         self.wraps = is_wrapped(tree)
@@ -118,6 +125,8 @@ class Execution:
         if self.wraps and chosen.name == "cell":
             chosen = mode.Mode("as-is", "the body is run by its cell magic: it stays as it is")
         self.run.mode, self.run.mode_reason = chosen
+        if self.options.compile in ("auto", "calls"):
+            self._handed_over = handed_over(whole, self._shell.user_ns)
 
     def _rewritten(self, tree: ast.Module, compile_arguments: dict[str, Any]) -> ast.Module:
         if self.run.mode == "calls":
@@ -152,10 +161,16 @@ class Execution:
             from dynamo_nb.capture import Capture
 
             shown = self._stack.enter_context(progress.shown(self._shell))
-            more = [self._checking.hook] if self._checking else []
+            asked = (self._checking, self._targeting)
+            more = [item.hook for item in asked if item is not None]
             self._capture = self._stack.enter_context(Capture(on_progress=shown, more=more))
         except Exception as exc:
             self._note("Capture", "all that torch did", exc)
+
+    def _collect(self, targeting: Targeting) -> None:
+        with progress.saying(self._shell) as say:
+            self.events.extend(targeting.events(say))
+        self.run.notes.extend(targeting.notes)
 
     def _find_compiled_objects(self) -> None:
         if not self.started:
@@ -170,7 +185,8 @@ class Execution:
 
     def _find_calls(self) -> None:
         try:
-            self.run.called = self._calls.called() if self._calls is not None else []
+            made = self._calls.called() if self._calls is not None else []
+            self.run.called = [*made, *self._handed_over]
         except Exception as exc:
             self._note("calls", "calls of functions that Dynamo left alone before", exc)
 

@@ -23,6 +23,7 @@ from dynamo_nb.views.context import Context, inner, where
 from dynamo_nb.views.guard_sections import guards
 from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
 from dynamo_nb.views.plain import compact_lines, plural, value_text
+from dynamo_nb.views.targets import target_sections
 
 __all__ = ["compile_sections"]
 
@@ -291,6 +292,7 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     guards,
     kernels,
     output_code,
+    target_sections,
     bytecode,
     times,
 )

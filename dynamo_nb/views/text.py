@@ -32,6 +32,7 @@ from dynamo_nb.views.phrases import (
     state_name,
 )
 from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
+from dynamo_nb.views.targets import PREDICTED, target_lines
 
 __all__ = ["to_text"]
 
@@ -79,6 +80,7 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_findings(report, detail))
     yield list(_functions(report, detail))
     yield list(_calls(report.record, detail))
+    yield from _targets(report.record, detail)
     yield list(_checks(report.record, detail))
     yield list(_cache(report.record, detail))
     yield list(_uncompiled(report, detail))
@@ -118,7 +120,7 @@ def _finding(report: Report, finding: Finding) -> Iterator[str]:
     yield from _wrap(clip(_finding_head(finding), 400), "  ")
     frame = report.place_of(finding)
     if frame is not None and finding.severity != "info":
-        yield from excerpt(report.record, frame)
+        yield from excerpt(report.record, frame, is_named=not finding.line)
     if finding.advice:
         yield from _wrap("  -> " + brief(finding.advice, 400), " " * 5)
 
@@ -143,7 +145,7 @@ def _compile(report: Report, entry: Compile, detail: _Detail) -> Iterator[str]:
     if reason:
         yield from _wrap(f"{_INDENT}recompiled: {recompile_text(reason)}", _HANG)
         yield from _unnamed_excerpt(
-            report, reason.frame, StackFrame(file=CELL, line=reason.call_line or 0)
+            report, reason.frame, StackFrame(file=CELL, line=reason.call_line or 0), is_named=False
         )
     breaks = final_breaks(entry)
     for item in breaks[: detail.breaks]:
@@ -154,11 +156,16 @@ def _compile(report: Report, entry: Compile, detail: _Detail) -> Iterator[str]:
     yield from _kernels(entry, detail)
 
 
-def _unnamed_excerpt(report: Report, *frames: StackFrame | None) -> Iterator[str]:
-    """Yield the first place's source, unless a finding names one of the places already."""
+def _unnamed_excerpt(
+    report: Report, *frames: StackFrame | None, is_named: bool = True
+) -> Iterator[str]:
+    """Yield the first place's source, unless a finding names one of the places already.
+
+    `is_named` says that the text before it has the place.
+    """
     named = any(frame and report.is_named(frame) for frame in frames)
     if frames[0] and not named:
-        yield from excerpt(report.record, frames[0])
+        yield from excerpt(report.record, frames[0], is_named=is_named)
 
 
 def _break(report: Report, item: GraphBreak) -> Iterator[str]:
@@ -193,6 +200,19 @@ def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
             name = brief(call.name, 60)
             yield from _wrap(f"  line {call.line}  {name}: {text}", _HANG)
     yield from _more(len(record.calls) - detail.calls, "call", "  ")
+
+
+def _targets(record: CellRecord, detail: _Detail) -> Iterator[list[str]]:
+    """Yield a block for each GPU that is not there, with the kernels for it (`--target`)."""
+    found = [(target, entry) for entry in record.compiles for target in entry.targets]
+    for spec, device in dict.fromkeys((target.spec, target.device) for target, _ in found):
+        block = [f"For {spec} ({device}), {PREDICTED}"]
+        mine = [(target, entry) for target, entry in found if target.spec == spec]
+        for target, entry in mine[: detail.functions]:
+            for level, text in target_lines(entry, target, detail.kernels):
+                block += _wrap(f"{('  ', _INDENT, _HANG)[level]}{text}", _HANG)
+        block += _more(len(mine) - detail.functions, "compile", "  ")
+        yield block
 
 
 def _checks(record: CellRecord, detail: _Detail) -> Iterator[str]:

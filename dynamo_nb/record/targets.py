@@ -1,0 +1,127 @@
+"""What a compile would be on GPUs that are not there: from the worker's answers to `Target`s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_nb.record.draft import Draft
+from dynamo_nb.record.graphs import finish_graphs, finish_kernels
+from dynamo_nb.record.launches import grid_of
+from dynamo_nb.record.places import Places
+from dynamo_nb.record.types import Binary, Graph, Kernel, Node, OutputCode, StageText, Target
+
+__all__ = ["finish_targets"]
+
+_DYNAMO = "dynamo"
+
+
+def finish_targets(draft: Draft, places: Places) -> None:
+    """Turn a draft's answers of workers into `Target`s, whose nodes come from its Dynamo graph."""
+    for raw in draft.raw_targets:
+        draft.targets.append(_target(raw, draft, places))
+
+
+def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
+    shared = {key: raw[key] for key in ("spec", "device", "properties", "sources")}
+    answer = raw.get("answer")
+    if answer is None:
+        return Target(**shared, error=raw.get("error") or "nothing came of it")
+    there = _draft(answer, draft)
+    finish_graphs(there, places)
+    finish_kernels(there)
+    spec = raw["spec"]
+    kernels = [_renamed(kernel, spec) for kernel in there.kernels]
+    return Target(
+        **shared,
+        graphs=[_graph(graph, spec) for graph in there.graphs if graph.stage == "post_grad"],
+        kernels=kernels,
+        output_code=[replace(code, graph=f"{spec}/{code.graph}") for code in there.output_code],
+        binaries=[
+            _binary(kernel, answer["kernels"][kernel.name], there, spec)
+            for kernel in kernels
+            if kernel.name in answer["kernels"]
+        ],
+        unknown=[*raw.get("unknown", ()), *answer.get("unknown", ())],
+    )
+
+
+def _draft(answer: dict[str, Any], draft: Draft) -> Draft:
+    """Return a draft that holds what the worker's capture saw of this compile's Dynamo graph."""
+    there = Draft(draft.compile_id, draft.generation)
+    for name, data in answer["events"]:
+        _TAKE[name](there, data, draft)
+    for direction, code in answer["output_code"].items():
+        graph = f"post_grad.{direction}" if direction else "post_grad"
+        there.output_code.append(OutputCode(graph=graph, code=code))
+    return there
+
+
+def _take_graph(there: Draft, data: dict[str, Any], draft: Draft) -> None:
+    if data["stage"] == _DYNAMO:
+        own = next((raw for raw in draft.raw_graphs if raw["stage"] == _DYNAMO), None)
+        data = {**data, "nodes": own["nodes"] if own else []}
+    there.raw_graphs.append(data)
+
+
+def _take_kernel(there: Draft, data: dict[str, Any], _: Draft) -> None:
+    there.kernel_code[data["direction"], data["name"]] = data["code"]
+
+
+def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
+    key = data["direction"], data["name"]
+    nodes = there.kernel_nodes.setdefault(key, [])
+    nodes += [name for name in data["nodes"] if name not in nodes]
+    there.kernel_calls[key] = there.kernel_calls.get(key, 0) + 1
+    if data["is_extern"]:
+        there.extern_kernels.add(key)
+
+
+_TAKE = {"graph": _take_graph, "kernel": _take_kernel, "kernel_nodes": _take_nodes}
+
+
+def _graph(graph: Graph, spec: str) -> Graph:
+    nodes = [_node(node) for node in graph.nodes]
+    return replace(graph, name=f"{spec}/{graph.name}", nodes=nodes)
+
+
+def _node(node: Node) -> Node:
+    """Return a node whose origins are those that the record has: the Dynamo graph's."""
+    kept = [origin for origin in node.origins if origin.startswith(f"{_DYNAMO}/")]
+    return replace(node, origins=kept)
+
+
+def _renamed(kernel: Kernel, spec: str) -> Kernel:
+    return replace(kernel, graph=f"{spec}/{kernel.graph}")
+
+
+def _binary(kernel: Kernel, raw: dict[str, Any], there: Draft, spec: str) -> Binary:
+    if "error" in raw:
+        return Binary(kernel=kernel.name, error=raw["error"])
+    code = next((c.code for c in there.output_code if f"{spec}/{c.graph}" == kernel.graph), "")
+    occupancy = raw["occupancy"]
+    return Binary(
+        kernel=kernel.name,
+        config=raw["config"],
+        candidates=raw["candidates"],
+        grid=grid_of(kernel.name, raw, code),
+        threads=raw["threads"],
+        shared=raw["shared"],
+        resources=raw["resources"],
+        occupancy=occupancy["share"],
+        limited_by=occupancy["limited_by"],
+        size=raw["binary_size"],
+        texts=[StageText(**text) for text in raw["texts"]],
+        source_nodes=dict(_source_nodes(kernel, raw)),
+    )
+
+
+def _source_nodes(kernel: Kernel, raw: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield lines of the kernel's source with the nodes they compute, where Inductor told."""
+    for number, line in enumerate(kernel.code.splitlines(), 1):
+        variable, equals, _ = line.strip().partition(" = ")
+        nodes = raw.get("variables", {}).get(variable) if equals else None
+        if nodes:
+            yield str(number), nodes

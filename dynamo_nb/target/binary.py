@@ -1,0 +1,127 @@
+"""A Triton kernel through Triton's compiler to a binary, and what that says. In the worker only."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch._inductor.config
+import triton
+from torch._inductor.codecache import _load_triton_kernel_from_source
+
+from dynamo_nb.target import pretence
+from dynamo_nb.target.devices import Device
+from dynamo_nb.target.occupancy import occupancy
+from dynamo_nb.target.texts import text_of
+
+__all__ = ["NAMES", "compiled"]
+
+NAMES = (
+    "torch._inductor.codecache:_load_triton_kernel_from_source",
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
+    "triton:knobs.nvidia.dump_ptxas_log",
+    "triton:knobs.nvidia.nvdisasm",
+    "triton.runtime.autotuner:Config.all_kwargs",
+)
+
+#: The stages of Triton's compiler in order, those of both backends; the rest of `asm` is binary.
+_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+
+#: What ptxas says of a kernel with `-v`, and what an AMD binary has in its metadata.
+_PTXAS = {
+    "registers": r"Used (\d+) registers",
+    "spill_stores": r"(\d+) bytes spill stores",
+    "spill_loads": r"(\d+) bytes spill loads",
+    "stack": r"(\d+) bytes stack frame",
+}
+_AMD = {
+    "registers": r"\.vgpr_count:\s+(\d+)",
+    "scalar_registers": r"\.sgpr_count:\s+(\d+)",
+    "spilled_registers": r"\.vgpr_spill_count:\s+(\d+)",
+    "stack": r"\.private_segment_fixed_size:\s+(\d+)",
+}
+
+
+def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str, Any]:
+    """Compile a kernel with the first of its configurations that fits the device.
+
+    Which configuration wins is measured on the device, so it can't be known: all of them are named.
+    """
+    with torch._inductor.config.patch(pretence.CONFIG):
+        kernel = _load_triton_kernel_from_source(name, source)
+        candidates = list(kernel.configs or ())
+        result, log = _first_that_fits(kernel, candidates)
+    binary = result.kernel
+    resources = _resources(name, binary, log)
+    config = {key: value for key, value in result.config.all_kwargs().items() if value is not None}
+    stages = {stage: binary.asm[stage] for stage in _STAGES if stage in binary.asm}
+    if sass and "cubin" in binary.asm:
+        stages["sass"] = _disassembled(binary.asm["cubin"])
+    file = kernel.fn.fn.__code__.co_filename
+    threads = binary.metadata.num_warps * device.warp
+    shared = int(binary.metadata.shared)
+    return {
+        "config": _plain(config),
+        "candidates": [_plain(item.all_kwargs()) for item in candidates],
+        "signature": {key: str(kind) for key, kind in kernel.triton_meta["signature"].items()},
+        "grid_type": str(kernel.inductor_meta.get("grid_type", "")),
+        "threads": threads,
+        "shared": shared,
+        "resources": resources,
+        "occupancy": occupancy(device, threads, resources.get("registers", 0), shared),
+        "texts": [text_of(stage, text, name, file) for stage, text in stages.items()],
+        "binary_size": len(binary.asm.get("cubin") or binary.asm.get("hsaco") or b""),
+    }
+
+
+def _first_that_fits(kernel: Any, candidates: list[Any]) -> tuple[Any, str]:
+    """Return the compile result of the first configuration that the compiler takes, and its log."""
+    trouble: Exception | None = None
+    triton.knobs.nvidia.dump_ptxas_log = True
+    for config in candidates:
+        log = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(log):
+                return kernel._precompile_config(config), log.getvalue()
+        except Exception as exc:
+            trouble = trouble or exc
+    raise trouble or ValueError("Inductor gave it no configuration")
+
+
+def _resources(name: str, binary: Any, log: str) -> dict[str, int]:
+    """Return registers, spills and stack of the kernel's entry function."""
+    if "amdgcn" in binary.asm:
+        found = binary.asm["amdgcn"], _AMD
+    else:
+        found = _entry_log(log, name), _PTXAS
+    text, patterns = found
+    matches = {key: re.search(pattern, text) for key, pattern in patterns.items()}
+    return {key: int(match[1]) for key, match in matches.items() if match}
+
+
+def _entry_log(log: str, name: str) -> str:
+    """Return what ptxas says of the entry function, without the functions that it calls."""
+    _, _, rest = log.partition(f"Function properties for {name}\n")
+    return rest.split("Function properties for")[0]
+
+
+def _disassembled(cubin: bytes) -> str:
+    """Return a cubin's SASS, with the lines that its instructions come from."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        command = [triton.knobs.nvidia.nvdisasm.path, "-g", "-c", str(file)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _plain(config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value if isinstance(value, bool | int | float | str) else str(value)
+        for key, value in config.items()
+        if value is not None
+    }

@@ -1,0 +1,149 @@
+"""The notebook's side of the workers: one process a target, started when it is first asked for."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from concurrent.futures import Future
+
+from dynamo_nb.target.devices import DEVICES
+from dynamo_nb.target.jobs import Answer, Job
+
+__all__ = ["Worker", "problem", "stop_all", "worker_for"]
+
+_INSTALL = "pip install 'dynamo_nb[target]'"
+
+
+def problem(spec: str) -> str:
+    """Return why there can be no worker for a target, or nothing."""
+    if spec not in DEVICES:
+        return f"unknown target {spec!r}; known: {', '.join(DEVICES)}"
+    if importlib.util.find_spec("triton") is None:
+        return f"--target needs triton, which is not installed: {_INSTALL}"
+    return ""
+
+
+class Worker:
+    """A process that compiles for one target. Jobs are done one after the other, in the background.
+
+    A process that dies fails the job it was at; the next job starts a new one.
+    """
+
+    def __init__(self, spec: str, module: str = "dynamo_nb.target.worker") -> None:
+        self.spec = spec
+        self._module = module
+        self._process: subprocess.Popen[bytes] | None = None
+        self._jobs: queue.SimpleQueue[tuple[Job | None, Future[Answer]]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._work, name=f"target {spec}", daemon=True).start()
+
+    def start(self) -> Future[Answer]:
+        """Start the process if there is none; the future is done when it is ready."""
+        return self._put(None)
+
+    def submit(self, job: Job) -> Future[Answer]:
+        """Have a job done."""
+        return self._put(job)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id, None where there is none."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def stop(self) -> None:
+        """End the process, whatever it is at."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def _put(self, job: Job | None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            job, future = self._jobs.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(self._done(job))
+            except Exception as exc:
+                future.set_result(Answer(error=f"{type(exc).__name__}: {exc}"))
+
+    def _done(self, job: Job | None) -> Answer:
+        answer = self._started()
+        if answer.error or job is None:
+            return answer
+        process = self._process
+        if process is None:
+            return Answer(error="the process was stopped")
+        assert process.stdin is not None
+        try:
+            pickle.dump(job, process.stdin)
+            process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            return self._ended(process)
+        return self._read(process)
+
+    def _started(self) -> Answer:
+        process = self._process
+        if process is not None and process.poll() is None:
+            return Answer()
+        with self._lock:
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module, self.spec],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # an interrupt of the cell is not meant for it
+            )
+        answer = self._read(process)
+        if answer.error:
+            self.stop()
+        return answer
+
+    def _read(self, process: subprocess.Popen[bytes]) -> Answer:
+        assert process.stdout is not None
+        try:
+            answer: Answer = pickle.load(process.stdout)
+        except (EOFError, pickle.UnpicklingError, ValueError, OSError):
+            return self._ended(process)
+        return answer
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> Answer:
+        """Return that a process ended in the midst of a job."""
+        process.kill()
+        code = process.wait()
+        with self._lock:
+            if self._process is process:
+                self._process = None
+        return Answer(error=f"its process ended in the midst of it (code {code})")
+
+
+_workers: dict[tuple[str, str], Worker] = {}
+
+
+def worker_for(spec: str, module: str = "dynamo_nb.target.worker") -> Worker:
+    """Return the session's worker for a target."""
+    key = spec, module
+    if key not in _workers:
+        _workers[key] = Worker(spec, module)
+    return _workers[key]
+
+
+@atexit.register
+def stop_all() -> None:
+    """End all workers."""
+    for worker in _workers.values():
+        worker.stop()
+    _workers.clear()

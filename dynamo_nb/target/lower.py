@@ -1,0 +1,148 @@
+"""One graph through AOTAutograd and Inductor for the absent GPU. In the worker only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+from torch._dynamo.source import ConstantSource, LocalSource
+from torch._inductor.compile_fx import compile_fx
+from torch._inductor.graph import GraphLowering
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+from dynamo_nb.capture import graph_text, hooks
+from dynamo_nb.capture.graph_text import Input, Taken
+from dynamo_nb.capture.recorder import Hooked, Recorder
+from dynamo_nb.events import Event
+from dynamo_nb.record.types import Note
+from dynamo_nb.target import pretence
+
+__all__ = ["NAMES", "Lowered", "lower"]
+
+NAMES = (
+    "torch._inductor.compile_fx:compile_fx",
+    "torch._inductor.graph:GraphLowering.compile_to_module",
+    "torch._inductor.graph:GraphLowering.save_output_code",
+    "torch.fx.experimental.symbolic_shapes:DimDynamic",
+    "torch.fx.experimental.symbolic_shapes:ShapeEnv.create_symbol",
+    "torch.fx.experimental.symbolic_shapes:ShapeEnv.create_symintnode",
+    "torch._subclasses.fake_tensor:FakeTensorMode",
+)
+
+DEVICE = "cuda:0"
+
+#: Rows of the capture's table that tell what becomes of a graph after Dynamo.
+_HOOKS = ("aot-graphs", "post-grad-graph", "kernel-code", "kernel-nodes")
+
+
+class Lowered:
+    """What came of one graph: the capture's events, and the output code of each direction."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.notes: list[Note] = []
+        self.output_code: dict[str, str] = {}
+        self.compiled: Any = None
+        self.module: fx.GraphModule | None = None
+
+
+def lower(taken: Taken, settings: dict[str, Any]) -> Lowered:
+    """Compile a graph for the absent GPU; nothing of it runs."""
+    lowered = Lowered()
+    module = graph_text.graph_module(taken.graph, DEVICE)
+    inputs = _inputs(taken, module)
+    recorder = Recorder()
+    with ExitStack() as stack:
+        stack.enter_context(_watched(recorder, lowered))
+        stack.enter_context(pretence.absent(settings))
+        stack.enter_context(torch.set_grad_enabled(taken.grad))
+        recorder.emit("graph", _dynamo_graph(module))
+        lowered.compiled = compile_fx(module, inputs)
+    lowered.events, lowered.notes = recorder.events, recorder.notes
+    return lowered
+
+
+def _dynamo_graph(module: fx.GraphModule) -> dict[str, Any]:
+    """Return what the capture tells of a Dynamo graph, without the nodes: the notebook has them."""
+    return {"stage": "dynamo", "direction": "", "graph_id": id(module.graph), "nodes": []}
+
+
+@contextmanager
+def _watched(recorder: Recorder, lowered: Lowered) -> Iterator[None]:
+    original = GraphLowering.compile_to_module
+
+    def compile_to_module(self: Any) -> Any:
+        saved: list[str] = []
+        before, GraphLowering.save_output_code = GraphLowering.save_output_code, saved.append
+        try:
+            return original(self)
+        finally:
+            GraphLowering.save_output_code = before
+            lowered.output_code[recorder.graph] = "".join(saved)
+
+    with ExitStack() as stack:
+        for hook in hooks.HOOKS:
+            if hook.name in _HOOKS:
+                hooked = Hooked(hook, recorder)
+                stack.callback(hooked.undo.close)
+                hook.install(hooked)
+        GraphLowering.compile_to_module = compile_to_module
+        stack.callback(setattr, GraphLowering, "compile_to_module", original)
+        yield
+
+
+# ------------------------------------------------------------------ inputs
+
+
+def _inputs(taken: Taken, module: fx.GraphModule) -> list[Any]:
+    """Return fake inputs on the absent device, symbolic where the graph's are."""
+    shape_env = ShapeEnv()
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shape_env)
+    sizes = _Sizes(taken, shape_env)
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    made = []
+    for node, given in zip(placeholders, taken.inputs, strict=True):
+        value = sizes(given.expr) if given.dtype is None else _tensor(given, sizes, mode)
+        node.meta["example_value"] = value
+        node._dynamo_source = LocalSource(node.name)
+        made.append(value)
+    return made
+
+
+def _tensor(given: Input, sizes: _Sizes, mode: FakeTensorMode) -> torch.Tensor:
+    size, stride = [sizes(s) for s in given.size], [sizes(s) for s in given.stride]
+    with mode:
+        tensor = torch.empty_strided(size, stride, dtype=given.dtype, device=DEVICE)
+    if given.is_parameter:
+        tensor = torch.nn.Parameter(tensor, requires_grad=given.requires_grad)
+    elif given.requires_grad:
+        tensor.requires_grad_()
+    if given.static_type:
+        tensor._dynamo_static_input_type = given.static_type
+    return tensor
+
+
+class _Sizes:
+    """Turns the notebook's symbolic sizes into sizes of the worker's own shape environment."""
+
+    def __init__(self, taken: Taken, shape_env: ShapeEnv) -> None:
+        self._shape_env = shape_env
+        self._symbols: dict[sympy.Symbol, sympy.Expr] = {}
+        self._hints: dict[sympy.Symbol, int] = {}
+        for item in taken.symbols:
+            source = ConstantSource(item.source or str(item.symbol))
+            symbol = shape_env.create_symbol(item.hint, source, DimDynamic.DYNAMIC)
+            self._symbols[item.symbol] = symbol
+            self._hints[item.symbol] = item.hint
+
+    def __call__(self, size: Any) -> Any:
+        if isinstance(size, int):
+            return size
+        expr = size.xreplace(self._symbols)
+        hint = int(size.xreplace(self._hints))
+        return self._shape_env.create_symintnode(expr, hint=hint)

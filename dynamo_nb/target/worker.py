@@ -1,0 +1,85 @@
+"""The process that stands for an absent GPU: `python -m dynamo_nb.target.worker SPEC`.
+
+It reads jobs from stdin, one pickle each, and answers each on what was stdout. What torch prints
+goes nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+import traceback
+from typing import IO, Any
+
+from dynamo_nb.target.jobs import Answer, Job
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Load what the target needs, say so, then do one job after the other."""
+    answers = os.fdopen(os.dup(1), "wb")
+    _silence()
+    with tempfile.TemporaryDirectory(prefix="dynamo_nb-") as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
+        try:
+            do = _ready(sys.argv[1])
+        except Exception as exc:
+            _say(answers, Answer(error=_short(exc)))
+            return
+        _say(answers, Answer())
+        while (job := _next()) is not None:
+            _say(answers, _answered(do, job))
+
+
+def _ready(spec: str) -> Any:
+    """Return the function that does a job, with torch and triton loaded and warm."""
+    from dynamo_nb.target import shim
+
+    shim.load()
+    from dynamo_nb.target.compiling import Compiling
+
+    compiling = Compiling(spec)
+    compiling.warm_up()
+    return compiling
+
+
+def _next() -> Job | None:
+    try:
+        job: Job = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        return None
+    return job
+
+
+def _answered(do: Any, job: Job) -> Answer:
+    try:
+        return Answer(data=do(job))
+    except Exception as exc:
+        return Answer(error=_short(exc), detail=traceback.format_exc())
+
+
+def _say(answers: IO[bytes], answer: Answer) -> None:
+    pickle.dump(answer, answers)
+    answers.flush()
+
+
+def _silence() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+
+
+def _short(exc: BaseException) -> str:
+    """Return the first line of what went wrong; Inductor puts the node's details below it."""
+    lines = str(exc).strip().splitlines()
+    return f"{type(exc).__name__}: {lines[0]}" if lines else type(exc).__name__
+
+
+if __name__ == "__main__":
+    from dynamo_nb.target import worker
+
+    worker.main()

@@ -1,0 +1,190 @@
+"""Kernels for GPUs that are not there: the words for them, and their sections in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
+from dynamo_nb.views.blocks import Section, code, table
+from dynamo_nb.views.context import Context
+from dynamo_nb.views.model import cell_lines, kernel_nodes
+from dynamo_nb.views.phrases import kernel_text
+from dynamo_nb.views.plain import compact_lines, one_line, plural, some
+
+__all__ = ["PREDICTED", "binary_text", "target_lines", "target_sections"]
+
+PREDICTED = "predicted: not run, not autotuned"
+
+#: What the stages of Triton's compiler are called where they are shown.
+_STAGES = {
+    "ttir": "Triton IR",
+    "ttgir": "Triton GPU IR",
+    "llir": "LLVM IR",
+    "ptx": "PTX",
+    "amdgcn": "AMDGCN",
+    "sass": "SASS",
+}
+
+
+def target_lines(entry: Compile, target: Target, kernels: int) -> Iterator[tuple[int, str]]:
+    """Yield what a compile would be on a target as lines of text, each with its level."""
+    yield 0, f"{entry.key}  {_summary(target)}"
+    fused = [kernel for kernel in target.kernels if kernel.language != "extern"]
+    for kernel in fused[:kernels]:
+        yield 1, f"kernel {kernel_text(entry, kernel)}"
+        binary = target.binary(kernel.name)
+        if binary is not None:
+            yield 2, binary_text(binary)
+    if len(fused) > kernels:
+        yield 1, f"… {plural(len(fused) - kernels, 'more kernel')}"
+    extern = {kernel.name: None for kernel in target.kernels if kernel.language == "extern"}
+    if extern:
+        yield 1, f"extern calls: {some(map(one_line, extern))}"
+
+
+def _summary(target: Target) -> str:
+    if target.error:
+        return f"nothing: {target.error}"
+    triton = [kernel for kernel in target.kernels if kernel.language != "extern"]
+    extern = sum(kernel.calls for kernel in target.kernels if kernel.language == "extern")
+    facts = [plural(len(triton), "kernel")] + ([plural(extern, "extern call")] if extern else [])
+    broken = sum(bool(binary.error) for binary in target.binaries)
+    return ", ".join([*facts, *([f"{broken} without a binary"] if broken else [])])
+
+
+def binary_text(binary: Binary) -> str:
+    """Return what a kernel's binary takes: registers, spills, shared memory, how it is launched."""
+    if binary.error:
+        return f"no binary: {one_line(binary.error)}"
+    facts = [plural(binary.resources.get("registers", 0), "register"), _spills(binary)]
+    if binary.shared:
+        facts.append(f"{binary.shared} bytes of shared memory")
+    facts.append(_occupancy(binary))
+    if binary.grid:
+        facts.append(f"grid {' x '.join(binary.grid)} of {binary.threads} threads")
+    else:
+        facts.append(f"blocks of {binary.threads} threads")
+    return ", ".join(facts)
+
+
+def _spills(binary: Binary) -> str:
+    found = binary.resources
+    if "spilled_registers" in found:
+        count = found["spilled_registers"]
+        return f"{plural(count, 'register')} spilled" if count else "no spills"
+    spilled = found.get("spill_stores", 0) + found.get("spill_loads", 0)
+    return f"{spilled} bytes of spills" if spilled else "no spills"
+
+
+def _occupancy(binary: Binary) -> str:
+    share = f"occupancy {(binary.occupancy or 0) * 100:.0f}%"
+    return f"{share} (limited by {binary.limited_by})" if binary.limited_by else share
+
+
+# ------------------------------------------------------------------ HTML
+
+
+def target_sections(entry: Compile, context: Context) -> Iterator[Section]:
+    """Yield, for each target, its kernels with what their binaries take, then each stage's text."""
+    for target in entry.targets:
+        yield _overview(entry, target, context)
+        for kernel in target.kernels[: context.limits.rows]:
+            if kernel.code:
+                yield from _kernel(entry, target, kernel, context)
+
+
+def _overview(entry: Compile, target: Target, context: Context) -> Section:
+    def row(kernel: Kernel) -> tuple[tuple[object, ...], str]:
+        binary = target.binary(kernel.name)
+        return (
+            kernel.name,
+            kernel.language,
+            kernel.graph.partition(".")[2],
+            ", ".join(kernel.nodes),
+            compact_lines(cell_lines(kernel_nodes(entry, kernel))),
+            binary_text(binary) if binary else "",
+            _config(binary) if binary else "",
+            f"{len(binary.candidates)}" if binary else "",
+        ), _marks(entry, kernel, context)
+
+    def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
+        return item, ""
+
+    facts: list[tuple[str, object]] = [
+        ("device", target.device),
+        ("figures from", "; ".join(target.sources)),
+        *(("not known without the device", text) for text in target.unknown),
+        *([("error", target.error)] if target.error else []),
+        *(item for item in target.properties.items() if item[0] in _FIGURES),
+    ]
+    columns = "name|language|direction|fused nodes|lines|binary|configuration|candidates"
+    return Section(
+        title=f"{target.spec}, {PREDICTED}",
+        summary=_summary(target),
+        blocks=[
+            table(columns, target.kernels, row, context.limits),
+            table("target|", facts, fact, context.limits),
+        ],
+        rank=3,
+    )
+
+
+_FIGURES = (
+    "multi_processor_count",
+    "regs_per_multiprocessor",
+    "max_threads_per_multi_processor",
+    "shared_memory_per_multiprocessor",
+    "L2_cache_size",
+    "total_memory",
+    "bandwidth",
+)
+
+
+def _config(binary: Binary) -> str:
+    return ", ".join(f"{key}={value}" for key, value in binary.config.items())
+
+
+def _marks(entry: Compile, kernel: Kernel, context: Context) -> str:
+    nodes = kernel_nodes(entry, kernel)
+    return context.marks.of_lines(sorted(cell_lines(nodes)) or [entry.call_line])
+
+
+def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) -> Iterator[Section]:
+    binary = target.binary(kernel.name) or Binary(kernel=kernel.name)
+    nodes = {node.name: node for node in kernel_nodes(entry, kernel)}
+    lines = {
+        int(number): _line_marks(names, nodes, entry, context)
+        for number, names in binary.source_nodes.items()
+    }
+    marks = _marks(entry, kernel, context)
+    yield Section(
+        title=f"{target.spec} kernel {kernel.name}",
+        summary=binary_text(binary) if binary.texts or binary.error else "",
+        blocks=[code(kernel.code, context.limits, lines)],
+        rank=32,
+        marks=marks,
+    )
+    for text in binary.texts:
+        yield Section(
+            title=f"{target.spec} {_STAGES.get(text.stage, text.stage)} of {kernel.name}",
+            summary=plural(text.text.count("\n") + 1, "line"),
+            blocks=[code(text.text, context.limits, _through(text, lines))],
+            rank=_RANKS.get(text.stage, 65),
+            marks=marks,
+        )
+
+
+#: What a reader looks for first goes into the report first, where space ends.
+_RANKS = {"ptx": 60, "amdgcn": 60, "sass": 61, "ttgir": 63, "ttir": 64}
+
+
+def _line_marks(names: list[str], nodes: dict[str, Node], entry: Compile, context: Context) -> str:
+    found = [context.marks.of_node(nodes[name], entry) for name in names if name in nodes]
+    return " ".join(dict.fromkeys(part for text in found for part in text.split()))
+
+
+def _through(text: StageText, lines: dict[int, str]) -> dict[int, str]:
+    """Return the marks of a stage's lines: those of the source lines they come from."""
+    return {
+        number: lines[source] for number, source in enumerate(text.lines, 1) if lines.get(source)
+    }
