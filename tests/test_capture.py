@@ -421,3 +421,32 @@ def test_the_steps_are_dynamos_own_instructions(monkeypatch: pytest.MonkeyPatch)
         for step in steps.steps
     ]
     assert names == seen
+
+
+def test_a_step_names_arguments_and_the_nodes_on_its_stack() -> None:
+    (compile_,) = Captured(STEPS).record.compiles
+    steps, graph = compile_.steps, compile_.graph("dynamo")
+    assert steps is not None
+    assert graph is not None
+    code = steps.codes[0].instructions
+    assert {item.argument for item in code if item.opname == "STORE_FAST"} == {"_", "x"}
+    names = {node.name for node in graph.nodes}
+    tensors = [value for value in steps.values if value.startswith("tensor ")]
+    assert tensors
+    assert {value.removeprefix("tensor ") for value in tensors} <= names
+
+
+def test_inlined_calls_are_listed_with_the_line_that_led_to_them() -> None:
+    (compile_,) = Captured(STEPS).record.compiles
+    (frame,) = compile_.inlined
+    assert (frame.name, frame.outcome, frame.count) == ("inner", "inlined", 2)
+    assert (frame.first_line, frame.call_line) == (1, 6)
+
+
+def test_links_lead_from_a_compile_to_its_lines_and_from_its_bytecode_to_it() -> None:
+    record = Captured(STEPS).record
+    kinds: dict[str, set[str]] = {}
+    for link in record.links:
+        kinds.setdefault(link.kind, set()).add(link.b.key or link.b.compile)
+    assert kinds["compile-line"] == {"<cell>:2", "<cell>:6", "<cell>:7"}
+    assert kinds["instruction-compile"] == {"0/0"}

@@ -9,7 +9,7 @@ from dynamo_nb.capture.compiles import listing
 from dynamo_nb.capture.plain import place_of_positions
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import code_name
-from dynamo_nb.capture.trackers import describe
+from dynamo_nb.capture.trackers import describe, tensor_node
 
 __all__ = ["install_steps"]
 
@@ -46,7 +46,7 @@ class _Tape:
         self.output_graph = output_graph
         self.frames: dict[int, _Frame] = {}
         self.codes: dict[CodeType, tuple[int, list[dict[str, Any]]]] = {}
-        self.values: dict[str, int] = {}
+        self.values: dict[Any, int] = {}  # words, or the node of a tensor: it may get another name
         self.steps: list[dict[str, Any]] = []
         self.open: list[int] = []
         self.nodes: list[tuple[Any, int]] = []
@@ -106,7 +106,9 @@ class _Tape:
             "frames": [
                 {"code": frame.code, "parent": frame.parent} for frame in self.frames.values()
             ],
-            "values": list(self.values),
+            "values": [
+                value if isinstance(value, str) else f"tensor {value.name}" for value in self.values
+            ],
             "steps": self.steps,
             "nodes": [pair for pair in self.nodes if isinstance(pair[0], str)],
             "guards": self.guards,
@@ -123,7 +125,10 @@ class _Tape:
         return frame
 
     def _value(self, tracker: Any) -> int:
-        return self.values.setdefault(describe(tracker), len(self.values))
+        value = tensor_node(tracker)
+        if value is None:
+            value = describe(tracker)
+        return self.values.setdefault(value, len(self.values))
 
 
 def _listing(code: CodeType, instructions: list[Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_nb.capture.plain import brief
 
-__all__ = ["describe"]
+__all__ = ["describe", "tensor_node"]
 
 _LIMIT = 60
 
@@ -59,11 +59,12 @@ def _valued(tracker: Any) -> str:
     return f"{kind} {getattr(value, '__name__', type(value).__name__)}"
 
 
+#: Trackers that stand for what a node of the graph computes.
+_TENSORS = ("TensorVariable", "UnspecializedPythonVariable", "NumpyNdarrayVariable")
+
 _WORDS: dict[str, Callable[[Any], str]] = {
     "ConstantVariable": _constant,
-    "TensorVariable": _tensor,
-    "UnspecializedPythonVariable": _tensor,
-    "NumpyNdarrayVariable": _tensor,
+    **dict.fromkeys(_TENSORS, _tensor),
     "SymNodeVariable": _symbol,
     "LazyVariableTracker": _lazy,
     "LazyConstantVariable": _lazy,
@@ -91,3 +92,12 @@ def describe(tracker: Any) -> str:
     except Exception:  # a tracker of another torch: its class still says what it is
         text = kind.removesuffix("Variable")
     return text if len(text) <= _LIMIT else text[:_LIMIT] + "…"
+
+
+def tensor_node(tracker: Any) -> Any:
+    """Return the FX node of a tensor's tracker, realized or lazy; None for other trackers."""
+    if type(tracker).__name__ == "LazyVariableTracker":
+        tracker = tracker._cache.vt
+    if type(tracker).__name__ not in _TENSORS:
+        return None
+    return getattr(getattr(tracker, "proxy", None), "node", None)

@@ -103,7 +103,7 @@ def _worth(name: str) -> tuple[int, int]:
 
 
 def _core(record: CellRecord) -> dict[str, Any]:
-    """Return a record without what has a part of its own, and how much that is."""
+    """Return a record without what has a part of its own, how much that is, and of which files."""
     compiles = [
         replace(
             entry,
@@ -123,11 +123,17 @@ def _core(record: CellRecord) -> dict[str, Any]:
     sizes = {
         entry.key: {
             "guards": len(entry.guards),
+            "symbols": len(entry.symbols),
+            "steps": len(entry.steps.steps) if entry.steps else 0,
             "graphs": {graph.name: len(graph.nodes) for graph in entry.graphs},
         }
         for entry in record.compiles
     }
-    return {"record": replace(record, compiles=compiles, links=[], files={}), "sizes": sizes}
+    return {
+        "record": replace(record, compiles=compiles, links=[], files={}),
+        "sizes": sizes,
+        "files": list(record.files),
+    }
 
 
 def _guards(entry: Compile) -> dict[str, Any]:

@@ -20,7 +20,10 @@ from tests.e2e.servers import ROOT
 
 AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 FORWARD, BREAK = 8, 9
-SECTIONS = ["Graphs", "Kernels", "Code", "Guards", "Recompiles", "Cache", "Bytecode", "Timeline"]
+SECTIONS = [
+    *("Graphs", "Kernels", "Code", "Guards", "Recompiles", "Cache"),
+    *("Shapes", "Frames", "Steps", "Bytecode", "Timeline"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +133,47 @@ def test_axe_finds_nothing_serious(page: Page, scheme: Any) -> None:
         assert violations(page) == [], section
     line(page, FORWARD).click()
     assert violations(page) == []
+
+
+def test_axe_finds_nothing_serious_in_answers(watched: Watched, tmp_path: Path) -> None:
+    """Symbolic sizes, a failed check, and a walk under way."""
+    file = tmp_path / "page.html"
+    shapes = load(ROOT / "tests" / "data" / "shapes.json.gz")
+    file.write_text(to_explorer_page(shapes), encoding="utf-8")
+    page = watched.page
+    page.goto(file.as_uri())
+    page.add_script_tag(path=AXE)
+    page.locator(".dnx-compile").nth(1).click()
+    for section in ("Shapes", "Checks", "Steps"):
+        choose(page, section)
+        assert violations(page) == [], section
+    page.locator(".dnx-steps").press("ArrowDown")
+    assert violations(page) == []
+
+
+def test_a_step_moves_source_bytecode_and_graph_together(page: Page) -> None:
+    first = page.get_by_label("first section", exact=True)
+    choose(page, "Steps")
+    steps = page.locator(".dnx-steps")
+    steps.focus()
+    for _ in range(90):  # over the inlined call, to the instruction that adds the node `h`
+        page.keyboard.press("Shift+ArrowDown")
+        if "BINARY_OP" in steps.locator("[data-lit=now]").inner_text():
+            break
+    expect(line(page, FORWARD).locator("u").first).to_be_visible()
+    expect(first.locator('.dnx-g-stage [data-node="h"]')).to_have_class(re.compile("is-lit"))
+    first.get_by_role("tab", name=re.compile("^Bytecode")).click()
+    lit = first.get_by_label("bytecode as written").locator("[data-lit]")
+    expect(lit).to_have_count(1)
+    expect(lit).to_contain_text("BINARY_OP")
+
+
+def test_a_kernel_its_nodes_and_its_lines_light_up_in_two_sections(page: Page) -> None:
+    choose(page, "Kernels")
+    page.locator(".dnx-kernel-rows [role=option]", has_text="sin").first.click()
+    first = page.get_by_label("first section", exact=True)
+    expect(first.locator(".dnx-g-stage .dnx-g-is-lit").first).to_be_visible()
+    expect(line(page, FORWARD)).to_have_attribute("data-lit", "yes")
 
 
 # ---- a host of our own ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** The selection in words: for the status line, which is also what a screen reader hears. */
 import { changeText, compileOf } from "./facts";
 import { lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
-import type { CellRecord, Compile, Graph, Ref, StackFrame } from "./record";
+import type { Bytecode, CellRecord, Compile, Graph, Instruction, Ref, StackFrame, Steps } from "./record";
 import type { GuardsPart, Store } from "./store";
 
 interface Found {
@@ -39,7 +39,16 @@ const WORDS: Record<string, (found: Found) => string> = {
     return [`kernel ${name}`, ...facts, `${graph} of ${ref[0]}`].join(" · ");
   },
   code: ({ ref }) => `output code of ${ref[0]}, ${ref[2].replace(":", " line ")}`,
-  instruction: ({ ref }) => `instruction at ${ref[2].replace(":", " ")} of ${ref[0]}`,
+  instruction: ({ ref, store }) => {
+    const item = instructionOf(store, ref);
+    const what = item ? `${item.opname} ${item.argument}`.trim() : "instruction";
+    return `${what} at ${ref[2].replace(":", " ")} of ${ref[0]}`;
+  },
+  step: ({ ref, store }) => {
+    const item = instructionOf(store, ref);
+    const what = item ? ` · ${item.opname} ${item.argument}`.trimEnd() : "";
+    return `step ${Number(ref[2]) + 1} of ${ref[0]}${what}`;
+  },
   compile: ({ ref, compile }) =>
     `compile ${ref[0]}${compile ? ` of ${compile.name}: ${compile.status}` : ""}`,
 };
@@ -68,6 +77,18 @@ const nodeOf = (store: Store, ref: Ref): Graph["nodes"][number] | undefined => {
   return store.peek<Graph>("graph", ref[0], graph)?.nodes.find((one) => one.name === name);
 };
 
+/** What an instruction's ref or a step's stands for, where its part is here. */
+function instructionOf(store: Store, ref: Ref): Instruction | undefined {
+  if (ref[1] === "step") {
+    const steps = store.peek<Steps>("steps", ref[0]);
+    const [frame = -1, at = -1] = steps?.steps[Number(ref[2])] ?? [];
+    return steps?.codes[steps.frames[frame]?.code ?? -1]?.instructions[at];
+  }
+  const [side = "", offset = ""] = ref[2].split(":");
+  const bytecode = store.peek<Bytecode>("bytecode", ref[0]);
+  return bytecode?.[side as keyof Bytecode].find((one) => one.offset === Number(offset));
+}
+
 /** The exact place of a ref, with columns, where it has one and its part is here. */
 export function frameOf(ref: Ref, record: CellRecord, store: Store): StackFrame | null {
   const compile = compileOf(record, ref[0]);
@@ -83,6 +104,9 @@ export function frameOf(ref: Ref, record: CellRecord, store: Store): StackFrame 
       return compile?.graph_breaks[index]?.frame ?? null;
     case "recompile":
       return compile?.recompile_reasons[index]?.frame ?? null;
+    case "instruction":
+    case "step":
+      return instructionOf(store, ref)?.frame ?? null;
     default:
       return null;
   }

@@ -74,17 +74,19 @@ export class Selection {
     return closure(ref, this.index.value);
   }
 
-  /** Replace the links, when they arrive after the rest. */
-  relink(links: readonly Link[]): void {
-    this.index.value = indexOf(links);
+  /** Take in further links: those of a part that came after the rest. */
+  extend(links: readonly Link[]): void {
+    this.index.value = { ...linkUp(links, this.index.peek()) };
   }
 }
 
 export const refsIn = (keys: Iterable<string>, artifact: string): Ref[] =>
   [...keys].map(parseKey).filter((ref) => ref[1] === artifact);
 
-function indexOf(links: readonly Link[]): Index {
-  const index: Index = { earlier: new Map(), later: new Map(), beside: new Map() };
+const indexOf = (links: readonly Link[]): Index =>
+  linkUp(links, { earlier: new Map(), later: new Map(), beside: new Map() });
+
+function linkUp(links: readonly Link[], index: Index): Index {
   for (const [kind, a, b] of links) {
     const [from, to] = [refKey(a), refKey(b)];
     if (kind === "node-node") {
@@ -119,14 +121,15 @@ function closure(ref: Ref | null, index: Index): Set<string> {
   const nodes = ref[1] === "node" ? [start] : ref[1] === "code" ? viaKernels(near, index) : near;
   const own = nodes.filter((key) => artifactOf(key) === "node");
   for (const key of own) lit.add(key);
-  if (ref[1] === "line") {
-    descend(own, index, lit);
-  } else {
-    if (ref[1] === "node") descend(own, index, lit);
-    ascend(own, index, lit);
-  }
+  if (DESCENDING.has(ref[1])) descend(own, index, lit);
+  if (ref[1] === "line") return lit;
+  ascend(own, index, lit);
+  for (const key of near) if (artifactOf(key) === "compile") addPlaces(key, index, lit);
   return lit;
 }
+
+/** What becomes of these is lit, too. */
+const DESCENDING = new Set(["line", "node", "step"]);
 
 const artifactOf = (key: string): string => parseKey(key)[1];
 
@@ -149,15 +152,22 @@ function descend(nodes: string[], index: Index, lit: Set<string>): void {
   }
 }
 
-/** Light where nodes came from: nodes of earlier graphs and the lines of all of them. */
+/** Light where nodes came from: nodes of earlier graphs, and the places of all of them. */
 function ascend(nodes: string[], index: Index, lit: Set<string>): void {
   for (const key of reach(nodes, index.earlier)) {
     lit.add(key);
-    for (const line of neighbours(key, index)) {
-      if (artifactOf(line) === "line") lit.add(line);
-    }
+    addPlaces(key, index, lit);
   }
 }
+
+/** Light the lines and the steps that made a thing. */
+function addPlaces(key: string, index: Index, lit: Set<string>): void {
+  for (const place of neighbours(key, index)) {
+    if (PLACES.has(artifactOf(place))) lit.add(place);
+  }
+}
+
+const PLACES = new Set(["line", "step"]);
 
 function reach(start: string[], edges: Map<string, Set<string>>): Set<string> {
   const seen = new Set(start);

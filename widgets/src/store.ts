@@ -2,7 +2,7 @@
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { complete, completeRecord, compileKey, type Bytecode, type CellRecord } from "./record";
 import type { Compile, Graph, Guard, GuardTree, Link, Ref, ShapeGuard } from "./record";
-import type { Specialization, Symbol } from "./record";
+import type { Specialization, Steps, Symbol } from "./record";
 
 /** Where parts come from; `wait` tells that the answer takes unusually long. */
 export interface Source {
@@ -20,10 +20,19 @@ export interface PackedLinks {
   pairs: number[];
 }
 
-/** The record without what has a part of its own, and how much that is. */
+/** How much there is of what has parts of its own. */
+export interface Sizes {
+  guards: number;
+  symbols: number;
+  steps: number;
+  graphs: Record<string, number>;
+}
+
+/** The record without what has a part of its own, how much that is, and the files at hand. */
 export interface Core {
   record: CellRecord;
-  sizes: Record<string, { guards: number; graphs: Record<string, number> }>;
+  sizes: Record<string, Sizes>;
+  files: string[];
 }
 
 export interface GuardsPart {
@@ -43,13 +52,14 @@ export interface CodePart {
 /** How each kind of part is made ready for the panes. */
 const READERS: Record<string, (value: unknown) => unknown> = {
   core: (value) => {
-    const { record, sizes } = value as Core;
-    return { record: completeRecord(record), sizes: sizes ?? {} };
+    const { record, sizes, files } = value as Core;
+    return { record: completeRecord(record), sizes: sizes ?? {}, files: files ?? [] };
   },
   links: (value) => unpackLinks(value as PackedLinks),
   graph: (value) => complete("Graph", value),
   guards: (value) => complete("Compile", value),
   bytecode: (value) => complete("Bytecode", value),
+  steps: (value) => complete("Steps", value),
 };
 
 export class Store {
@@ -68,6 +78,8 @@ export class Store {
     this.part("code", compileKey(compile));
   bytecode = (compile: Compile): ReadonlySignal<Part<Bytecode>> =>
     this.part("bytecode", compileKey(compile));
+  steps = (compile: Compile): ReadonlySignal<Part<Steps>> =>
+    this.part("steps", compileKey(compile));
   page = (): ReadonlySignal<Part<string>> => this.part("page");
 
   /** Return a part that is there already; fetch nothing. */
@@ -139,12 +151,18 @@ export function splitRecord(record: CellRecord): Record<string, unknown> {
     const key = compileKey(compile);
     for (const graph of compile.graphs ?? []) parts[partName("graph", key, graph.name)] = graph;
     const graphs = (compile.graphs ?? []).map((one) => [one.name, one.nodes?.length ?? 0]);
-    sizes[key] = { guards: compile.guards?.length ?? 0, graphs: Object.fromEntries(graphs) };
+    sizes[key] = {
+      guards: compile.guards?.length ?? 0,
+      symbols: compile.symbols?.length ?? 0,
+      steps: compile.steps?.steps?.length ?? 0,
+      graphs: Object.fromEntries(graphs),
+    };
     parts[partName("guards", key)] = compile;
     parts[partName("bytecode", key)] = compile.bytecode ?? {};
     parts[partName("code", key)] = codeOf(compile);
+    parts[partName("steps", key)] = compile.steps ?? {};
   }
-  parts["core"] = { record, sizes } satisfies Core;
+  parts["core"] = { record, sizes, files: Object.keys(record.files ?? {}) } satisfies Core;
   parts["files"] = record.files ?? {};
   parts["links"] = packLinks(record.links ?? []);
   return parts;

@@ -2,12 +2,14 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { factsOf, type Facts, type LineFacts } from "./facts";
 import { CELL, compileKey, lineOf, type CellRecord, type Compile, type Link } from "./record";
-import { refsIn, Selection, type Ref } from "./selection";
+import { refKey, refsIn, Selection, type Ref } from "./selection";
 import type { Core, Store } from "./store";
 
 export class View {
   readonly record: CellRecord;
   readonly sizes: Core["sizes"];
+  /** The files whose text is at hand. */
+  readonly files: ReadonlySet<string>;
   readonly facts: Facts;
   readonly selection: Selection;
   /** The key of the compile whose details are shown. */
@@ -23,6 +25,7 @@ export class View {
   ) {
     this.record = core.record;
     this.sizes = core.sizes;
+    this.files = new Set(core.files);
     this.facts = factsOf(core.record, links);
     this.selection = new Selection(links);
     this.file = signal(firstFile(this.facts));
@@ -51,9 +54,9 @@ export class View {
       const keys = refsIn(lit, "node").map((ref) => ref[0]);
       if (keys[0] !== undefined && !keys.includes(shown)) this.compile.value = keys[0];
     }
-    const files = refsIn(held[1] === "line" ? [held.join("\u0000")] : lit, "line").map(
-      (ref) => lineOf(ref).file,
-    );
+    const lines = refsIn(held[1] === "line" ? [refKey(held)] : lit, "line");
+    const own = held[1] === "step" ? lines.slice(0, 1) : lines; // a step's own place comes first
+    const files = own.map((ref) => lineOf(ref).file);
     const wanted = files.includes(CELL) ? CELL : files[0];
     if (wanted !== undefined && !files.includes(this.file.peek())) this.file.value = wanted;
   }

@@ -11,8 +11,8 @@ const DATA = fileURLToPath(import.meta.url).replace(/widgets\/tests\/[^/]*$/, "t
 /** The lines of the recorded cell. */
 export const LINES = { forward: 8, break: 9, after: 10, again: 14 };
 
-export function record(changes: Partial<CellRecord> = {}): CellRecord {
-  const data = gunzipSync(readFileSync(`${DATA}cell.json.gz`));
+export function record(changes: Partial<CellRecord> = {}, name = "cell"): CellRecord {
+  const data = gunzipSync(readFileSync(`${DATA}${name}.json.gz`));
   return { ...JSON.parse(new TextDecoder().decode(data)).record, ...changes };
 }
 
@@ -73,6 +73,7 @@ export async function mounted(from: Source, host: Partial<Host> = {}): Promise<M
 /** Wait until parts have come and everything that follows is drawn. */
 export const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 6; turn++) await new Promise((done) => setTimeout(done, 0));
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0))); // effects
 };
 
 export const point = (element: Element): void => {
@@ -81,3 +82,9 @@ export const point = (element: Element): void => {
 
 export const press = (element: Element, key: string): boolean =>
   element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+
+/** Press a key as a person does who holds Shift. */
+export const shiftPress = (element: Element, key: string): boolean =>
+  element.dispatchEvent(
+    new KeyboardEvent("keydown", { key, shiftKey: true, bubbles: true, cancelable: true }),
+  );

@@ -21,6 +21,25 @@ const LINKS: Link[] = [
   ["kernel-code", kernel, code],
 ];
 
+// A compile of both lines, made again because the guard failed; its bytecode; a step that made b.
+const [compile, again]: Ref[] = [["0/0", "compile", ""], ["0/1", "compile", ""]];
+const reason: Ref = ["0/1", "recompile", "0"];
+const call: Ref = ["0/0", "instruction", "after:2"];
+const step: Ref = ["0/0", "step", "7"];
+const WHOLE: Link[] = [
+  ...LINKS,
+  ["compile-line", compile!, line(1)],
+  ["compile-line", compile!, line(2)],
+  ["compile-line", again!, line(2)],
+  ["recompile-line", reason, line(1)],
+  ["recompile-compile", reason, again!],
+  ["recompile-guard", reason, guard],
+  ["instruction-compile", call, compile!],
+  ["step-line", step, line(2)],
+  ["step-node", step, b],
+];
+const litOf = (ref: Ref): Set<string> => new Selection(WHOLE).related(ref);
+
 const litBy = (ref: Ref): Set<string> => new Selection(LINKS).related(ref);
 const keys = (...refs: Ref[]): Set<string> => new Set(refs.map(refKey));
 
@@ -40,6 +59,25 @@ describe("what belongs together", () => {
   });
   test("a guard: its line, and not the line's nodes", () => {
     expect(litBy(guard)).toEqual(keys(guard, line(1)));
+  });
+  test("a compile: its lines, and the bytecode that calls its graph", () => {
+    expect(litOf(compile!)).toEqual(keys(compile!, line(1), line(2), call));
+  });
+  test("a recompile: the guard that failed, the line that reads the value, its compile's lines", () => {
+    expect(litOf(reason)).toEqual(keys(reason, guard, line(1), again!, line(2)));
+  });
+  test("modified bytecode: the compile that it calls, with its lines", () => {
+    expect(litOf(call)).toEqual(keys(call, compile!, line(1), line(2)));
+  });
+  test("a step: its line, what it added, and what became of that", () => {
+    expect(litOf(step)).toEqual(keys(step, line(2), b, pb, kernel, code));
+  });
+  test("a kernel lights the steps that made its nodes", () => {
+    expect(litOf(kernel)).toContain(refKey(step));
+  });
+  test("a line lights the compiles that it is in, and not their other lines", () => {
+    expect(litOf(line(1))).toContain(refKey(compile!));
+    expect(litOf(line(1))).not.toContain(refKey(line(2)));
   });
   test("something without links lights itself", () => {
     expect(litBy(["9/9", "node", "x/y"])).toEqual(keys(["9/9", "node", "x/y"]));
@@ -68,7 +106,7 @@ describe("pointing and holding", () => {
     const selection = new Selection([]);
     selection.set(kernel, "pin");
     expect(selection.refsOf("line")).toEqual([]);
-    selection.relink(LINKS);
+    selection.extend(LINKS);
     expect(selection.refsOf("line")).toEqual([line(1), line(2)]);
   });
 });

@@ -25,6 +25,10 @@ export interface VirtualListProps {
   start?: number;
   /** Follow the held selection to its first lit row. */
   follow?: boolean;
+  /** The active row, for a list that moves by itself. */
+  active?: number;
+  /** Take a key before the list does; say whether it was taken. */
+  onKey?(event: KeyboardEvent): boolean;
 }
 
 export function VirtualList(props: VirtualListProps): VNode {
@@ -34,7 +38,7 @@ export function VirtualList(props: VirtualListProps): VNode {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(ASSUMED);
   const at = useSignal(-1); // read at once by the next key, before anything is drawn
-  const active = at.value;
+  const active = props.active ?? at.value;
 
   useLayoutEffect(() => {
     const element = viewport.current;
@@ -57,6 +61,10 @@ export function VirtualList(props: VirtualListProps): VNode {
   useEffect(() => {
     if (props.start !== undefined && props.start >= 0) reveal(props.start);
   }, [props.start]);
+
+  useEffect(() => {
+    if (props.active !== undefined && props.active >= 0) reveal(props.active);
+  }, [props.active]);
 
   useSignalEffect(() => {
     const held = selection.pinned.value;
@@ -88,8 +96,9 @@ export function VirtualList(props: VirtualListProps): VNode {
     if (ref) selection.set(ref, "pin");
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const act = moves[event.key];
-    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = props.onKey?.(event) ? () => {} : moves[event.key];
+    if (!act) return;
     act();
     event.preventDefault();
   };

@@ -1,15 +1,15 @@
 /** The cache: per code object its entries, and which call compiled or reused which. */
 import type { VNode } from "preact";
 import { compileOf, frameAt, hueOf, mainReason } from "../facts";
-import { compileKey, type Call, type CellRecord, type Compile } from "../record";
+import { linked } from "../linked";
+import { CELL, compileKey, lineRef, type Call, type CellRecord, type Compile } from "../record";
 import { plural } from "../describe";
 import { Chip, Empty, Place } from "../ui";
 import type { View } from "../view";
 import { Change } from "./Guards";
 
 export function Cache({ view }: { view: View }): VNode {
-  const { compiles, calls, compiled_objects: objects, frames } = view.record;
-  const uncompiled = frames.filter((one) => one.outcome !== "compiled");
+  const { compiles, calls, compiled_objects: objects } = view.record;
   if (!compiles.length && !calls.length) return <Empty>Nothing was compiled.</Empty>;
   return (
     <div class="dnx-scroll" tabIndex={0} role="group" aria-label="cache and calls">
@@ -45,19 +45,6 @@ export function Cache({ view }: { view: View }): VNode {
               </p>
             ))}
         </article>
-      )}
-      {uncompiled.length > 0 && (
-        <details class="dnx-card">
-          <summary>{plural(uncompiled.length, "frame")} that Dynamo left alone</summary>
-          {uncompiled.map((one, index) => (
-            <p key={index}>
-              <code>{one.name}</code> <Place frame={frameAt(one.first_line, one.file)} />{" "}
-              <span class="dnx-dim">
-                {one.outcome}: {one.reason} {one.count > 1 && `(${one.count} times)`}
-              </span>
-            </p>
-          ))}
-        </details>
       )}
     </div>
   );
@@ -101,7 +88,7 @@ function Entry({ view, held }: { view: View; held: Held }): VNode {
   const reason = compile && mainReason(compile);
   const guards = view.sizes[key]?.guards ?? 0;
   return (
-    <div class="dnx-entry">
+    <div class="dnx-entry" {...linked([key, "compile", ""])}>
       <Chip to={[key, "compile", ""]} className={`dnx-hue${hueOf(view.record, key)}`}>
         {key}
       </Chip>
@@ -137,7 +124,7 @@ function CallRow({ view, call }: { view: View; call: Call }): VNode {
     ));
   const hits = Object.entries(call.hits);
   return (
-    <div class="dnx-entry">
+    <div class="dnx-entry" {...linked(lineRef(CELL, call.line))}>
       <Place frame={frameAt(call.line)} />
       <span>
         <code>{call.name}</code>

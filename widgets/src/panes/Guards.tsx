@@ -8,6 +8,7 @@ import type { Ref } from "../selection";
 import type { GuardsPart } from "../store";
 import { Chip, Copy, Empty, Loaded, Place } from "../ui";
 import type { View } from "../view";
+import { Costs } from "./Costs";
 
 export function Guards({ view, compile }: { view: View; compile: Compile }): VNode {
   const key = compileKey(compile);
@@ -19,7 +20,7 @@ export function Guards({ view, compile }: { view: View; compile: Compile }): VNo
   );
 }
 
-type Order = "source" | "line";
+type Order = "source" | "line" | "cost";
 
 interface Row {
   index: number;
@@ -55,6 +56,7 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           >
             <option value="line">line</option>
             <option value="source">source</option>
+            {compile.guard_costs.length > 0 && <option value="cost">cost</option>}
           </select>
         </label>
         <span class="dnx-dim" role="status">
@@ -62,10 +64,11 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           {failed ? `, ${failed} failed later` : ""}
         </span>
       </div>
-      {rows.length === 0 && (
+      {order === "cost" && <Costs view={view} compile={compile} guards={part.guards} wanted={wanted} />}
+      {order !== "cost" && rows.length === 0 && (
         <Empty>{part.guards.length ? "No guard fits the filter." : emptyReason(compile)}</Empty>
       )}
-      {rows.length > 0 && (
+      {order !== "cost" && rows.length > 0 && (
         <VirtualList
           label={`guards of ${key}`}
           className="dnx-table dnx-guard-rows"
@@ -76,7 +79,7 @@ function Table(props: { view: View; compile: Compile; part: GuardsPart }): VNode
           row={(index) => rows[index] && <Cells row={rows[index]} />}
         />
       )}
-      {rows.length > 0 && (one ? <Detail guard={one} /> : <Shapes part={part} />)}
+      {rows.length > 0 && (one ? <Detail guard={one} /> : <p class="dnx-detail dnx-dim">Point at a guard to see its code.</p>)}
     </>
   );
 }
@@ -115,36 +118,6 @@ function Detail({ guard }: { guard: Guard }): VNode {
       </div>
       {code && <pre>{code}</pre>}
       {guard.value && <p class="dnx-dim">value: {guard.value}</p>}
-    </div>
-  );
-}
-
-/** Conditions on symbolic sizes, and what the symbols stand for. */
-function Shapes({ part }: { part: GuardsPart }): VNode {
-  const { shape_guards: shapes, symbols, specializations } = part;
-  if (!shapes.length && !symbols.length && !specializations.length) {
-    return <p class="dnx-detail dnx-dim">Point at a guard to see its code.</p>;
-  }
-  return (
-    <div class="dnx-detail" tabIndex={0} aria-label="symbolic sizes">
-      {symbols.map((symbol) => (
-        <p key={symbol.name}>
-          <b>{symbol.name}</b> = {symbol.sources.join(" = ")}
-          {symbol.hint && <> was {symbol.hint}</>}
-          {symbol.range && <> in {symbol.range}</>} <Place frame={symbol.frame} />
-        </p>
-      ))}
-      {specializations.map((one) => (
-        <p key={one.symbol}>
-          <b>{one.symbol}</b> became the constant {one.value}: {one.reason}{" "}
-          <Place frame={one.frame} />
-        </p>
-      ))}
-      {shapes.map((shape, index) => (
-        <p key={index}>
-          <code>{shape.expr}</code> <Place frame={shape.frame} />
-        </p>
-      ))}
     </div>
   );
 }

@@ -6,11 +6,15 @@ import { Empty, Guarded, Tabs } from "../ui";
 import type { View } from "../view";
 import { Bytecode } from "./Bytecode";
 import { Cache } from "./Cache";
+import { Checks } from "./Checks";
 import { Code } from "./Code";
+import { Frames } from "./Frames";
 import { Graphs } from "./Graphs";
 import { Guards } from "./Guards";
 import { Kernels } from "./Kernels";
 import { Recompiles } from "./Recompiles";
+import { Shapes } from "./Shapes";
+import { Steps } from "./Steps";
 import { Timeline } from "./Timeline";
 
 interface Section {
@@ -20,6 +24,8 @@ interface Section {
   count?(view: View, compile: Compile): number;
   /** It shows all compiles, not the chosen one. */
   whole?: boolean;
+  /** Whether it is there at all, for what a cell has to ask for. */
+  when?(view: View): boolean;
 }
 
 const SECTIONS: Record<string, Section> = {
@@ -38,6 +44,24 @@ const SECTIONS: Record<string, Section> = {
     count: (view) => view.record.compiles.filter((one) => one.recompile_reasons.length).length,
   },
   cache: { label: "Cache", pane: Cache, whole: true },
+  shapes: {
+    label: "Shapes",
+    pane: Shapes,
+    count: (view, one) => view.sizes[compileKey(one)]?.symbols ?? 0,
+  },
+  checks: {
+    label: "Checks",
+    pane: Checks,
+    whole: true,
+    count: (view) => view.record.checks.length,
+    when: (view) => view.record.checks.length > 0,
+  },
+  frames: { label: "Frames", pane: Frames, whole: true },
+  steps: {
+    label: "Steps",
+    pane: Steps,
+    count: (view, one) => view.sizes[compileKey(one)]?.steps ?? 0,
+  },
   bytecode: { label: "Bytecode", pane: Bytecode },
   timeline: { label: "Timeline", pane: Timeline, whole: true },
 };
@@ -51,7 +75,8 @@ export function Stage(props: {
   const { view, chosen, label } = props;
   const compile = view.shown;
   const section = SECTIONS[chosen.value];
-  const tabs = Object.entries(SECTIONS).map(([id, one]) => ({
+  const there = Object.entries(SECTIONS).filter(([, one]) => one.when?.(view) ?? true);
+  const tabs = there.map(([id, one]) => ({
     id,
     label: one.label,
     count: compile && one.count?.(view, compile),

@@ -86,6 +86,7 @@ function Strip(props: {
             class={`dnx-flamebar dnx-hue${hueOf(view.record, key)}`}
             title={`${bar.stage.name} ${seconds(bar.stage.seconds)}`}
             onPointerEnter={() => props.point(bar.stage)}
+            {...linked([key, "compile", ""])}
             style={{
               left: `${(bar.at / total) * 100}%`,
               width: `${(bar.stage.seconds / total) * 100}%`,
