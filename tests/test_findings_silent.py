@@ -119,3 +119,108 @@ def test_modules_that_no_forward_names_are_not(shell: Shell) -> None:
     modules = [module for call in shell.record.calls for module in call.eager_modules]
     assert modules == ["body.0 (GELU)", "body.1 (GELU)"]
     assert all(call.name or call.eager_modules for call in shell.record.calls)
+
+
+# --- functions whose first call had nothing to compile -------------------------------------------
+
+EMPTY_FIRST = """\
+%%dynamo --backend eager
+import torch
+
+def maybe(x, go):
+    if not go:
+        return None
+    return x.sin() + 1
+
+x = torch.ones(3)
+maybe(x, False)
+for _ in range(2):
+    maybe(x, True)
+"""
+
+
+def test_function_whose_first_call_has_no_ops_is_told(shell: Shell) -> None:
+    ran = shell.run(EMPTY_FIRST)
+    (found,) = not_compiled(shell)
+    assert (found.line, found.count, found.severity) == (4, 2, "warning")
+    assert found.lines == [4, 7, 12]
+    assert "did not come to line 7" in found.message
+    assert "torch._dynamo.reset()" in found.advice
+    assert "nothing was compiled" in ran.report.splitlines()[0]
+
+
+def test_it_is_told_in_a_later_cell_and_for_what_the_cell_compiles_itself(shell: Shell) -> None:
+    shell.run(EMPTY_FIRST.replace("def maybe", "@torch.compile(backend='eager')\ndef maybe"))
+    assert [found.line for found in not_compiled(shell)] == [5]
+    shell.run("%%dynamo\nmaybe(x, True)")
+    (found,) = not_compiled(shell)
+    assert (found.line, found.count) == (2, 1)
+    assert "line 8 of cell [1]" in found.message
+    shell.run("%%dynamo\ntorch._dynamo.reset()\nmaybe(x, True)")
+    assert not_compiled(shell) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return x.shape[0]",
+        "    if x.dim() != 1:\n        raise ValueError(f'{x.dim()} dimensions')",
+    ],
+)
+def test_function_without_tensor_work_is_no_news(shell: Shell, body: str) -> None:
+    cell = f"%%dynamo --backend eager\nimport torch\ndef look(x):\n{body}\n"
+    shell.run(cell + "for _ in range(3):\n    look(torch.ones(3))")
+    assert shell.record.calls[0].eager == 3
+    assert shell.record.findings == []
+
+
+# --- what `calls` mode cannot compile ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("def later(x):\n    yield x + 1\nlist(later(x))", "a generator function"),
+        ("async def later(x):\n    return x + 1\nawait later(x)", "a coroutine function"),
+        (
+            "async def later(x):\n    yield x + 1\n[y async for y in later(x)]",
+            "an asynchronous generator function",
+        ),
+    ],
+)
+def test_functions_that_run_later_are_told(shell: Shell, body: str, kind: str) -> None:
+    shell.run("import torch\nx = torch.ones(2)")
+    ran = shell.run(f"%%dynamo --backend eager\n{body}")
+    assert ran.result.success, ran.error
+    (found,) = not_compiled(shell)
+    assert (found.line, found.severity) == (4, "warning")
+    assert kind in found.message
+    assert "plain function" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("call", "callee"),
+    [
+        ("Thread(target=work, args=(x,)).start()", "Thread"),
+        ("list(ThreadPoolExecutor(1).map(work, [x]))", "map"),
+        ("list(map(work, [x]))", "map"),
+    ],
+)
+def test_functions_that_others_call_are_told(shell: Shell, call: str, callee: str) -> None:
+    shell.run("import torch\nfrom threading import Thread\nx = torch.ones(2)")
+    shell.run("from concurrent.futures import ThreadPoolExecutor")
+    shell.run(f"%%dynamo --backend eager\ndef work(x):\n    return x + 1\n{call}")
+    (found,) = not_compiled(shell)
+    assert (found.line, found.severity) == (4, "info")
+    assert callee in found.message
+    assert "torch.compile(work)" in found.advice
+    assert "`work` is handed on (line 4)" in shell.record.mode_reason
+
+
+def test_where_something_was_compiled_what_was_not_is_no_finding(shell: Shell) -> None:
+    cell = "%%dynamo --backend eager\nimport torch\ndef batches():\n    yield torch.ones(2)\n"
+    cell += "def step(x): return x + 1\nfor x in batches():\n    step(x)\nlist(map(step, [x]))"
+    ran = shell.run(cell)
+    assert shell.record.findings == []
+    assert "batches: not compiled: it is a generator function" in ran.report
+    assert "handed" not in ran.report

@@ -235,3 +235,44 @@ def test_values_read_as_torch_prints_them():
     assert value_text([samples.f32(2), "s77"]) == "(f32[2], s77)"
     assert value_text([{"shape": [2], "dtype": "int64"}]) == "(i64[2])"
     assert value_text(None) == ""
+
+
+# --- whose lines these are -----------------------------------------------------------------------
+
+HELPERS = """\
+import torch
+
+def act(x):
+    y = x.sin()
+    print("deep")
+    return y.cos()
+
+def scaled(x, k):
+    return act(x) * k
+"""
+
+
+def test_excerpts_of_another_file_name_it(shell, tmp_path, monkeypatch):
+    (tmp_path / "helpers_of_text.py").write_text(HELPERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shell.run("import torch\nfrom helpers_of_text import scaled")
+    shell.run("%%dynamo --backend eager\nscaled(torch.ones(3), 2)\nscaled(torch.ones(3), 3)")
+    ran = shell.run("%%dynamo --backend eager\nscaled(torch.ones(3), 4)")
+    lines = ran.report.splitlines()
+    at = lines.index(next(line for line in lines if line.startswith("    9 |")))
+    assert lines[at - 1].startswith("      in ")
+    assert lines[at - 1].endswith("helpers_of_text.py")
+    assert "call at line" not in ran.report
+
+
+def test_lines_of_another_cell_name_that_cell(shell):
+    shell.run("import torch")
+    cell = "def f(x, k):\n    y = x.sin()\n    print('woo')\n    return y * k\nf(torch.ones(3), 2)"
+    shell.run(f"%%dynamo --backend eager\n{cell}")
+    ran = shell.run("%%dynamo --backend eager\nf(torch.ones(3), 3)")
+    assert "f (line 2 of cell [2])" in ran.report
+    assert "graph break at line 4 of cell [2]" in ran.report
+    (found,) = shell.record.findings
+    assert (found.code, found.line, found.lines) == ("became-dynamic", 2, [2])
+    assert ran.report.count("\nf (line") == 1  # the rest of f is shown with it

@@ -254,7 +254,7 @@ def test_the_magic_shows_cell_and_lines(shell: Shell) -> None:
         "f would hit 0/0\n  0/0  fits (compiled by cell [1])"
     )
     ran = shell.run('%dynamo would f(torch.ones(3), options={"scale": 3})')
-    assert "options['scale']: 2 -> 3 (read at <cell 1>:4)" in ran.report
+    assert "options['scale']: 2 -> 3 (read at line 4 of cell [1])" in ran.report
     assert "text/html" in ran.displays[-1]
 
 

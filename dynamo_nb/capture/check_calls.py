@@ -19,7 +19,7 @@ from dynamo_nb.capture.check_reach import Place, places_of
 from dynamo_nb.capture.check_state import Surroundings, set_random_state
 from dynamo_nb.capture.plain import Place as SourcePlace
 from dynamo_nb.capture.recorder import Hook, Hooked
-from dynamo_nb.capture.stacks import callable_name, code_name, user_stack
+from dynamo_nb.capture.stacks import callable_name, code_name, user_stack, wrapper_frame
 
 __all__ = ["CheckedCalls", "RecordedCall", "Taken"]
 
@@ -68,7 +68,7 @@ class CheckedCalls:
         from torch._dynamo import eval_frame
 
         def on_entry(callback: Any) -> None:
-            frame = _wrapper_frame(sys._getframe())
+            frame = wrapper_frame(sys._getframe())
             if frame is not None and callback is not None and not _is_nested(frame):
                 self._record(frame)
 
@@ -145,15 +145,6 @@ def _free_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return _UNTOLD_MEMORY
-
-
-def _wrapper_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the frame of `compile_wrapper` that asks, None where something else does."""
-    for _ in range(6):
-        if frame is None or frame.f_code.co_name == "compile_wrapper":
-            return frame
-        frame = frame.f_back
-    return None
 
 
 def _is_nested(frame: FrameType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynamo_nb.capture.breaks import install_breaks, install_explanations
 from dynamo_nb.capture.cache import install_cache
 from dynamo_nb.capture.compiles import install_bytecode, install_compiles, install_fresh_code
+from dynamo_nb.capture.entries import install_entries
 from dynamo_nb.capture.frames import install_calls, install_frames
 from dynamo_nb.capture.graphs import (
     install_aot_graphs,
@@ -13,6 +14,7 @@ from dynamo_nb.capture.graphs import (
 )
 from dynamo_nb.capture.guards import install_guards, install_recompiles
 from dynamo_nb.capture.kernels import install_kernel_code, install_kernel_nodes
+from dynamo_nb.capture.passes import install_passes
 from dynamo_nb.capture.recorder import Hook
 from dynamo_nb.capture.steps import install_steps
 from dynamo_nb.capture.trace import install_trace
@@ -32,10 +34,12 @@ HOOKS: tuple[Hook, ...] = (
     Hook("breaks", "graph breaks", install_breaks),
     Hook("dynamo-graph", "Dynamo's FX graphs", install_dynamo_graph),
     Hook("aot-graphs", "joint, forward, backward and inference graphs", install_aot_graphs),
+    Hook("passes", "graph passes", install_passes),
     Hook("post-grad-graph", "post-grad graphs", install_post_grad_graph),
     Hook("kernel-code", "kernel code", install_kernel_code),
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
     Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
+    Hook("entries", "calls of functions that Dynamo gave up before", install_entries),
     Hook("cache", "the entries of each code object", install_cache),
 )

@@ -47,6 +47,7 @@ class Memory:
         self._entries: WeakKeyDictionary[Any, Entry] = WeakKeyDictionary()
         #: By id, because two cells with the same text have equal code objects.
         self._left_alone: dict[int, tuple[ReferenceType[CodeType], str]] = {}
+        self._asked: dict[int, int] = {}  # how often, by the same ids
 
     def begin(self, compile_id: str) -> int:
         """Return the generation of a compile that starts now: an id seen before means a reset."""
@@ -66,20 +67,26 @@ class Memory:
 
     def leave_alone(self, code: CodeType, reason: str) -> None:
         """Remember why Dynamo does not compile a code object; empty when it has compiled it."""
-        if not reason:
-            self._left_alone.pop(id(code), None)
-            return
         key = id(code)
 
-        def forget(_: object) -> None:
+        def forget(_: object = None) -> None:
             self._left_alone.pop(key, None)
+            self._asked.pop(key, None)
 
+        if not reason:
+            forget()
+            return
         self._left_alone[key] = ref(code, forget), reason
+        self._asked[key] = self._asked.get(key, 0) + 1
 
     def left_alone(self, code: CodeType) -> str:
         """Return why Dynamo leaves a code object alone, empty when nothing is known."""
         known, reason = self._left_alone.get(id(code), (None, ""))
         return reason if known is not None and known() is code else ""
+
+    def asked(self, code: CodeType) -> int:
+        """Return how often Dynamo was asked about a code object that it leaves alone."""
+        return self._asked.get(id(code), 0)
 
 
 #: One per process, as Dynamo's cache is.

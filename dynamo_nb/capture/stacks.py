@@ -11,7 +11,14 @@ import torch
 
 from dynamo_nb.capture.plain import Place
 
-__all__ = ["callable_name", "code_name", "is_internal", "resume_origin", "user_stack"]
+__all__ = [
+    "callable_name",
+    "code_name",
+    "is_internal",
+    "resume_origin",
+    "user_stack",
+    "wrapper_frame",
+]
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 _INTERNAL = (
@@ -41,6 +48,19 @@ def user_stack(frame: FrameType | None) -> list[Place]:
         count += 1
     places.reverse()
     return places
+
+
+def wrapper_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the frame of `compile_wrapper` that is at work, None where something else is.
+
+    It is where what torch.compile returned is entered (`torch/_dynamo/eval_frame.py:
+    _TorchDynamoContext.__call__`, 2.13).
+    """
+    for _ in range(6):
+        if frame is None or frame.f_code.co_name == "compile_wrapper":
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def code_name(code: CodeType) -> str:

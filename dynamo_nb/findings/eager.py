@@ -31,7 +31,8 @@ from dynamo_nb.record.types import (
 
 __all__ = ["never_entered", "not_compiled"]
 
-_NOTHING_TO_COMPILE = ("No ops traced", "no tensor-related objects")
+_NO_TENSOR = "no tensor-related objects"
+_NOTHING_TO_COMPILE = ("No ops traced", _NO_TENSOR)
 
 #: A frame that is skipped for one of these has nothing to compile, or was told not to be.
 _HARMLESS = (
@@ -59,6 +60,13 @@ _LOOK_AGAIN = (
     "the cell with --fresh, to have it look again."
 )
 
+#: For what the magic can't compile: a function that runs later, or one that others call.
+_OUT_OF_REACH = (
+    "Put its tensor work into a plain function, and have that compiled: decorate it with "
+    "torch.compile."
+)
+_COMPILE_FIRST = "Only calls of the cell's own are compiled. Hand on torch.compile({name})."
+
 #: Code that nobody called by name.
 _ANONYMOUS = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
 
@@ -74,6 +82,8 @@ def not_compiled(record: CellRecord) -> Iterator[Finding]:
             tried.add(_code(frame))
             yield _frame_finding(record, frame)
     yield from (_call_finding(call) for call in record.calls if _is_eager_call(record, call))
+    yield from _passed_over(record)
+    yield from _out_of_reach(record)
     yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
     for held in record.compiled_objects:
         lines = _unwatched_calls(record, held)
@@ -207,7 +217,7 @@ def _frame_finding(record: CellRecord, frame: Frame) -> Finding:
 
 def _is_eager_call(record: CellRecord, call: Call) -> bool:
     """Tell whether a call ran eagerly for what happened in an earlier cell."""
-    if not call.eager or call.compiles:
+    if not call.eager or call.compiles or call.uncompiled:
         return False
     if not call.reason:
         return True
@@ -215,6 +225,66 @@ def _is_eager_call(record: CellRecord, call: Call) -> bool:
     told |= {frame.name for frame in record.frames}
     raised = record.error is not None and record.error.line == call.line
     return call.name not in told and not raised and not _is_harmless(call.reason)
+
+
+def _passed_over(record: CellRecord) -> Iterator[Finding]:
+    """Yield the functions that were given up after a call without tensor work, and then had some.
+
+    Torch skips the code for good ("No ops traced"), whatever later calls of it do.
+    """
+    calls: dict[str, list[Call]] = {}
+    for call in record.calls:
+        is_empty = any(mark in call.reason for mark in _NOTHING_TO_COMPILE)
+        has_more = call.unreached is not None or _NO_TENSOR in call.reason
+        if call.tensor_calls and is_empty and has_more:
+            calls.setdefault(call.name, []).append(call)
+    yield from (_passed_over_finding(record, name, found) for name, found in calls.items())
+
+
+def _passed_over_finding(record: CellRecord, name: str, calls: list[Call]) -> Finding:
+    first = calls[0]
+    started = next((f for f in record.frames if f.name == name and f.file == CELL), None)
+    start = def_line(record, started) if started else None
+    unreached = first.unreached
+    why = "took no tensor" if unreached is None else f"did not come to {place(unreached)}"
+    inside = unreached.line if unreached is not None and unreached.file == CELL else None
+    return Finding(
+        code="not-compiled",
+        severity="warning",
+        message=(
+            f"`{function(name)}` ran eagerly: torch skips it for good since its first call, which "
+            f"{why} and so had nothing to compile ({_skip_reason(first)})."
+        ),
+        advice=(
+            "Let the first call be one that does the tensor work, or compile the function that "
+            "does it. torch._dynamo.reset(), or --fresh, has Dynamo look again."
+        ),
+        line=start or first.line,
+        lines=cell_lines(start, inside, *(call.line for call in calls)),
+        frame=None if start else unreached,
+        count=sum(call.tensor_calls for call in calls),
+    )
+
+
+def _skip_reason(call: Call) -> str:
+    return first_sentence(call.reason.rpartition("since an earlier call: ")[2])
+
+
+def _out_of_reach(record: CellRecord) -> Iterator[Finding]:
+    """Yield what `calls` mode could not compile, where that is why nothing was compiled."""
+    if any(compiled.status == "ok" for compiled in record.compiles):
+        return
+    for call in record.calls:
+        if call.uncompiled:
+            yield Finding(
+                code="not-compiled",
+                severity="warning" if call.eager else "info",
+                message=f"`{function(call.name)}` is not compiled: {stable(call.uncompiled)}.",
+                advice=_OUT_OF_REACH if call.eager else _COMPILE_FIRST.format(name=call.name),
+                line=call.line,
+                lines=[call.line],
+                count=max(call.eager, 1),
+            )
 
 
 def _unwatched_calls(record: CellRecord, held: CompiledObject) -> list[int]:

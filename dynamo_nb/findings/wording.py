@@ -6,7 +6,8 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
-from dynamo_nb.record.types import CELL, StackFrame
+from dynamo_nb.record import naming
+from dynamo_nb.record.types import StackFrame
 
 __all__ = [
     "advice_from",
@@ -62,9 +63,7 @@ def is_standard_library(file: str) -> bool:
 
 def place(frame: StackFrame | None) -> str:
     """Return a place as text: `line 5` in the cell, `model.py:40` elsewhere."""
-    if frame is None:
-        return "an unknown place"
-    return f"line {frame.line}" if frame.file == CELL else f"{frame.file}:{frame.line}"
+    return naming.place(frame) if frame is not None else "an unknown place"
 
 
 def cell_lines(*lines: int | None) -> list[int]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import FrameBook, brief_reason
 from dynamo_nb.record.places import Places
 from dynamo_nb.record.run import Called
-from dynamo_nb.record.types import Call, Compile
+from dynamo_nb.record.types import Call, Compile, StackFrame
 
 __all__ = ["CallBook"]
 
 _EntryKey = tuple[int, str]
+_Code = tuple[str, str, int]
+_Unreached = Callable[[_Code], StackFrame | None]
 
 
 @dataclass
@@ -27,6 +31,9 @@ class _Row:
     recompiles: int = 0
     unasked: int = 0
     reason: str = ""
+    tensor_calls: int = 0
+    uncompiled: str = ""
+    code: _Code = ("", "", 0)
 
 
 class CallBook:
@@ -64,10 +71,28 @@ class CallBook:
         if line is not None:
             self._asked.add((line, self._places.label(data["file"]), data["first_line"]))
 
+    def left_alone(self, data: dict[str, Any]) -> None:
+        """Note calls of a function that Dynamo was not asked about, because it gave it up before.
+
+        Those of one line may come in several parts: with tensors, and without.
+        """
+        line = self._places.call_line(data["user_stack"])
+        if line is None:
+            return
+        row = self._row(line, data["name"])
+        row.code = data["name"], self._places.label(data["file"]), data["first_line"]
+        row.unasked += data["count"]
+        row.tensor_calls += data["count"] if data["has_tensors"] else 0
+        row.reason = _left_alone(data["given_up"])
+
     def called(self, calls: Iterable[Called]) -> None:
         """Find the calls that left no event, because Dynamo leaves their code alone already."""
         lines = {line for line, _ in self._rows}
         for call in calls:
+            if call.uncompiled:
+                passed = self._row(call.line, call.name)
+                passed.unasked, passed.uncompiled = call.count, call.uncompiled
+                continue
             asked = (call.line, self._places.label(call.file), call.first_line) in self._asked
             row = self._rows.get((call.line, call.name))
             if asked and row is not None and row.compiles:
@@ -81,8 +106,13 @@ class CallBook:
         """Return the entries that were hit, in order of first sight."""
         return list(dict.fromkeys(key for row in self._rows.values() for key in row.hits))
 
-    def finish(self, compiles: Mapping[_EntryKey, Compile], frames: FrameBook) -> list[Call]:
-        """Return the calls in the order of their lines."""
+    def finish(
+        self, compiles: Mapping[_EntryKey, Compile], frames: FrameBook, unreached: _Unreached
+    ) -> list[Call]:
+        """Return the calls in the order of their lines.
+
+        `unreached` gives the first work of a code object that Dynamo's trace of it did not come to.
+        """
         for line in frames.eager_lines():
             if not any(row_line == line and name for row_line, name in self._rows):
                 self._row(line, "")
@@ -90,6 +120,8 @@ class CallBook:
         calls = []
         for (line, name), row in sorted(self._rows.items(), key=lambda item: item[0][0]):
             call = self._call(line, name, row, compiles, frames, line not in first_rows)
+            if call.tensor_calls:
+                call = msgspec.structs.replace(call, unreached=unreached(row.code))
             if call.name or call.eager_modules:
                 calls.append(call)
                 first_rows.add(line)
@@ -110,7 +142,8 @@ class CallBook:
         reused = [e for e in row.hits if e in compiles and compiles[e].cell is not None]
         own = [compiles[entry] for entry in row.compiles if entry in compiles]
         skipped = [c for c in own if c.status == "skipped"]
-        unasked = row.unasked if len(skipped) == len(own) and not row.hits else 0
+        is_silent = len(skipped) == len(own) and not row.hits and not row.misses
+        unasked = row.unasked if is_silent else 0
         return Call(
             line=line,
             name=name,
@@ -119,6 +152,8 @@ class CallBook:
             hits_from={key_of(entry): compiles[entry].cell or 0 for entry in reused},
             eager=max(0, row.misses - row.recompiles) + len(skipped) + unasked,
             reason=skipped[-1].reason if skipped else row.reason,
+            tensor_calls=row.tensor_calls,
+            uncompiled=row.uncompiled,
             eager_modules=frames.eager_modules(line, _modules(line, compiles)) if is_first else [],
         )
 

@@ -12,8 +12,8 @@ from dynamo_nb.record.causes import (
     break_places,
     own_compiles,
     recompile_causes,
-    recompiles,
 )
+from dynamo_nb.record.counts import counts
 from dynamo_nb.record.diff_graphs import graph_changes, kernel_changes
 from dynamo_nb.record.difference import (
     BreakChange,
@@ -36,7 +36,7 @@ from dynamo_nb.record.types import (
     StackFrame,
 )
 
-__all__ = ["counts", "diff"]
+__all__ = ["diff"]
 
 #: What a guard's code holds that is another in each process, or that only numbers things.
 _VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
@@ -70,19 +70,6 @@ def _side(record: CellRecord) -> Side:
         counts=counts(record),
         error=record.error.type if record.error else "",
     )
-
-
-def counts(record: CellRecord) -> dict[str, int]:
-    """Return what happened in a cell, in numbers, by noun."""
-    own = own_compiles(record)
-    return {
-        "graph": sum(g.stage == "dynamo" for entry in own for g in entry.graphs),
-        "graph break": sum(place.count for place in break_places(record)),
-        "recompile": len(recompiles(record)),
-        "kernel": sum(len(entry.kernels) for entry in own),
-        "guard": sum(len(entry.guards) for entry in own),
-        "eager run": sum(call.eager for call in record.calls),
-    }
 
 
 def _source(match: Match) -> Iterator[LineChange]:

@@ -13,6 +13,7 @@ from dynamo_nb.record.types import (
     Frame,
     Graph,
     GraphBreak,
+    GraphPass,
     Guard,
     GuardCost,
     GuardTree,
@@ -75,6 +76,7 @@ class Draft:
     inlined: list[Frame] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     raw_targets: list[dict[str, Any]] = field(default_factory=list)
+    passes: list[GraphPass] = field(default_factory=list)
     raw_steps: dict[str, Any] | None = None
     symbol_frames: dict[str, StackFrame | None] = field(default_factory=dict)
 

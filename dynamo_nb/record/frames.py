@@ -43,7 +43,8 @@ class FrameBook:
             call_line,
         )
         self._counts[key] += 1
-        for number, module in enumerate(data["modules"]):
+        has_work = not key.reason.startswith("No ops traced")
+        for number, module in enumerate(data["modules"] if has_work else ()):
             modules = self._modules.setdefault(call_line, {})
             modules[module] = modules.get(module, False) or number == 0
 

@@ -1,10 +1,15 @@
-"""Guard sources in the user's own terms."""
+"""Guard sources, places and files in the user's own terms."""
 
 from __future__ import annotations
 
 import re
+from typing import overload
 
-__all__ = ["guarded_through", "readable"]
+from msgspec.structs import replace
+
+from dynamo_nb.record.types import CELL, StackFrame
+
+__all__ = ["cell_file", "file_text", "guarded_through", "of_cell", "place", "readable"]
 
 _SCOPES = re.compile(r"\b[LG]\['([^']*)'\]")
 _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\]")
@@ -39,3 +44,40 @@ def _module(name: str) -> str:
 
 def _member(name: str) -> str:
     return f".{name}" if name.isidentifier() else f"[{name}]"
+
+
+_OTHER_CELL = re.compile(r"<cell (\d+)>")
+
+
+def cell_file(number: int | None) -> str:
+    """Return the name under which another cell of the notebook appears in a record."""
+    return f"<cell {number}>" if number else "<other cell>"
+
+
+@overload
+def of_cell(frame: StackFrame, number: int | None) -> StackFrame: ...
+@overload
+def of_cell(frame: StackFrame | None, number: int | None) -> StackFrame | None: ...
+def of_cell(frame: StackFrame | None, number: int | None) -> StackFrame | None:
+    """Return a place in the cell of that number as the record of another cell names it."""
+    if frame is None or frame.file != CELL:
+        return frame
+    return replace(frame, file=cell_file(number))
+
+
+def file_text(file: str) -> str:
+    """Return a file's name for a person: `cell [3]`, `model.py`."""
+    other = _OTHER_CELL.fullmatch(file)
+    if other:
+        return f"cell [{other[1]}]"
+    return {CELL: "the cell", cell_file(None): "another cell"}.get(file, file)
+
+
+def place(frame: StackFrame) -> str:
+    """Return where a frame is: `line 6`, `line 6 of cell [3]`, or `model.py:6` outside cells."""
+    if frame.file == CELL:
+        return f"line {frame.line}"
+    text = file_text(frame.file)
+    if text != frame.file:
+        return f"line {frame.line} of {text}" if frame.line else text
+    return f"{text}:{frame.line}" if frame.line else text

@@ -14,16 +14,18 @@ from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
 from dynamo_nb.record.guards import reader
 from dynamo_nb.record.naming import of_cell, readable
-from dynamo_nb.record.places import innermost
+from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.types import (
     Bytecode,
     CompileError,
     GraphBreak,
+    GraphPass,
     Guard,
     GuardCost,
     GuardTree,
     Instruction,
     OutputCode,
+    PassRow,
     RecompileReason,
     ShapeGuard,
     Specialization,
@@ -210,6 +212,19 @@ def _graph(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_graphs.append(event.data)
 
 
+def _pass(builder: Builder, event: Event) -> None:
+    data = event.data
+    rows = [PassRow(**_framed(row, builder.places)) for row in data["rows"]]
+    fields = {**_framed(data, builder.places), "rows": rows}
+    builder.draft(event).passes.append(GraphPass(**fields))
+
+
+def _framed(data: dict[str, Any], places: Places) -> dict[str, Any]:
+    """Return the fields with the innermost frame in place of the source places."""
+    fields = {key: value for key, value in data.items() if key != "places"}
+    return {**fields, "frame": innermost(places.frames(data["places"]))}
+
+
 def _steps(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_steps = event.data
 
@@ -350,6 +365,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "recompile": _recompile,
     "bytecode": _bytecode,
     "graph": _graph,
+    "pass": _pass,
     "steps": _steps,
     "kernel": _kernel,
     "kernel_nodes": _kernel_nodes,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dynamo_nb.record.naming import cell_file
 from dynamo_nb.record.run import Run
 from dynamo_nb.record.types import CELL, StackFrame
 
@@ -36,7 +37,7 @@ class Places:
         self._lines = {run.cell.file: run.cell.source.splitlines()}
         for cell in run.others:
             if cell.file != run.cell.file:
-                self._labels[cell.file] = f"<cell {cell.number}>" if cell.number else "<other cell>"
+                self._labels[cell.file] = cell_file(cell.number)
                 self._lines[cell.file] = cell.source.splitlines()
         self._frames: dict[tuple[Any, ...], StackFrame] = {}
 

@@ -23,7 +23,8 @@ class Called(Struct, frozen=True, kw_only=True):
     """How often one line of the cell called a function through `torch.compile`.
 
     `file` is its code's `co_filename`. `given_up` is why Dynamo leaves that code alone, as far as
-    this process saw: then it is not even asked any more.
+    this process saw: then it is not even asked any more. `uncompiled` is why the magic did not
+    compile the call in the first place; its `count` is 0 where that can't be told.
     """
 
     line: int
@@ -32,6 +33,7 @@ class Called(Struct, frozen=True, kw_only=True):
     first_line: int
     count: int
     given_up: str = ""
+    uncompiled: str = ""
 
 
 class Run(Struct, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo_nb.record.causes import break_places, own_compiles, recompile_causes, recompiles
+from dynamo_nb.record.causes import break_places, recompile_causes
+from dynamo_nb.record.counts import counts
 from dynamo_nb.record.types import CellRecord
 
 __all__ = ["summary"]
@@ -17,17 +18,14 @@ def summary(record: CellRecord) -> dict[str, Any]:
     `recompiles` the compiles of a code object beyond its first. Lines are the cell's; None stands
     for a place outside it.
     """
+    numbers = counts(record)
     return {
         "mode": record.mode,
-        "graphs": sum(
-            graph.stage == "dynamo"
-            for compiled in own_compiles(record)
-            for graph in compiled.graphs
-        ),
+        "graphs": numbers["graph"],
         "graph_breaks": [
             {"line": place.line, "count": place.count} for place in break_places(record)
         ],
-        "recompiles": len(recompiles(record)),
+        "recompiles": numbers["recompile"],
         "recompile_causes": [
             {
                 "line": cause.line,

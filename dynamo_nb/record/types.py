@@ -32,6 +32,7 @@ __all__ = [
     "Frame",
     "Graph",
     "GraphBreak",
+    "GraphPass",
     "Guard",
     "GuardCost",
     "GuardCosts",
@@ -44,6 +45,7 @@ __all__ = [
     "Node",
     "Note",
     "OutputCode",
+    "PassRow",
     "RecompileReason",
     "Ref",
     "ShapeGuard",
@@ -163,6 +165,39 @@ class Graph(_Data, frozen=True):
     stage: str
     direction: str = ""
     nodes: list[Node] = []
+
+
+class PassRow(_Data, frozen=True):
+    """A node that a graph pass `added`, `removed` or `changed` (its `kind`).
+
+    `before` and `after` are what the node computes, as `target(arguments) -> value`; empty where
+    it is not. `frame` is the source line that it comes from.
+    """
+
+    kind: str
+    node: str
+    before: str = ""
+    after: str = ""
+    frame: StackFrame | None = None
+
+
+class GraphPass(_Data, frozen=True):
+    """What a pass over a graph did to it.
+
+    `name` is Inductor's: `pre_grad`, `joint`, `post_grad` for a whole group of passes, or the
+    setting that holds a custom pass (`post_grad_custom_pre_pass`). A custom pass has its
+    `function` and the `frame` where that is defined. `rows` are the nodes that differ, in the order
+    of the graph, `same` counts the others. `error` says that the pass raised, or left a graph that
+    FX calls broken.
+    """
+
+    name: str
+    direction: str = ""
+    function: str = ""
+    frame: StackFrame | None = None
+    rows: list[PassRow] = []
+    same: int = 0
+    error: str = ""
 
 
 class Guard(_Data, frozen=True):
@@ -530,6 +565,7 @@ class Compile(_Data, frozen=True):
     specializations: list[Specialization] = []
     guard_costs: list[GuardCost] = []
     steps: Steps | None = None
+    passes: list[GraphPass] = []
     inlined: list[Frame] = []
     targets: list[Target] = []
 

@@ -11,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["code_of", "is_compilable", "is_users_code", "through"]
+__all__ = ["code_of", "is_compilable", "is_users_code", "runs_later", "through"]
 
 #: Function kinds whose call only makes an object that runs later, outside the compiled call.
-LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+LATER = {
+    inspect.CO_GENERATOR: "a generator function",
+    inspect.CO_COROUTINE: "a coroutine function",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator function",
+}
 
 #: Packages that may be installed from a checkout, outside site-packages, and are never the user's.
 NOT_USERS = ("torch", "IPython", "ipykernel", "dynamo_nb")
@@ -51,17 +55,39 @@ def is_users_code(function: object) -> bool:
     return False
 
 
-def _runs_now(function: types.FunctionType) -> bool:
-    return not inspect.unwrap(function).__code__.co_flags & LATER
-
-
-def _function(function: object) -> bool:
+def _is_users_function(function: object) -> bool:
     return (
         isinstance(function, types.FunctionType)
         and is_users_code(function)
         and isinstance(inspect.unwrap(function), types.FunctionType)
-        and _runs_now(function)
     )
+
+
+def _function(function: Any) -> bool:
+    return _is_users_function(function) and not _later(inspect.unwrap(function))
+
+
+def _later(function: Any) -> str:
+    """Return which kind of function that runs later this is; nothing for one that runs now."""
+    flags = function.__code__.co_flags
+    return next((kind for flag, kind in LATER.items() if flags & flag), "")
+
+
+def runs_later(callee: Any) -> tuple[types.CodeType, str] | None:
+    """Return the code and the kind of a function of the user's that a call only makes ready.
+
+    A function that merely wraps one (a context manager's) is none.
+    """
+    from dynamo_nb.capture import compiler
+
+    while type(callee) is functools.partial:
+        callee = callee.func
+    function: Any = getattr(callee, "__func__", callee)
+    if not _is_users_function(function) or not (kind := _later(function)):
+        return None
+    if compiler.is_compiled(function) or compiler.is_disabled(function):
+        return None
+    return inspect.unwrap(function).__code__, kind
 
 
 def _target(callee: Any) -> Any:

@@ -47,6 +47,7 @@ class Calls:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[int, int]] = Counter()
         self._codes: dict[int, CodeType] = {}  # by id: the hash of a code object is slow
+        self._kinds: dict[int, str] = {}
 
     def __enter__(self) -> Calls:
         Calls.current = self
@@ -60,20 +61,31 @@ class Calls:
         """Return `callee` compiled, the same object each time, or as it is."""
 
         def compiled(target: Any) -> Any:
-            code = callees.code_of(target)
-            if code is not None and line:
-                self._codes[id(code)] = code
-                self._counts[line, id(code)] += 1
+            self._count(callees.code_of(target), line)
             return self._compile(target)
 
-        return callees.through(callee, compiled)
+        result = callees.through(callee, compiled)
+        if result is callee and (later := callees.runs_later(callee)):
+            code, self._kinds[id(later[0])] = later
+            self._count(code, line)
+        return result
+
+    def _count(self, code: CodeType | None, line: int) -> None:
+        if code is not None and line:
+            self._codes[id(code)] = code
+            self._counts[line, id(code)] += 1
 
     def called(self) -> list[Called]:
-        """Return how often each line called what was compiled for it."""
+        """Return how often each line called what was compiled for it, or left alone as it is."""
         from dynamo_nb.capture import compiler
 
         return [
-            Called(line=line, count=count, **compiler.described(self._codes[code]))
+            Called(
+                line=line,
+                count=count,
+                uncompiled=_uncompiled(self._kinds.get(code, "")),
+                **compiler.described(self._codes[code]),
+            )
             for (line, code), count in self._counts.items()
         ]
 
@@ -96,6 +108,10 @@ class Calls:
         for key, kept in list(self._kept.items()):
             if sys.getrefcount(kept.owner) - kept.own <= 1:
                 del self._kept[key]
+
+
+def _uncompiled(kind: str) -> str:
+    return f"it is {kind}, whose call only makes what runs later" if kind else ""
 
 
 def through(callee: Any, number: int) -> Any:

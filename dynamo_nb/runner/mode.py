@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 from dynamo_nb.options import Options
 from dynamo_nb.runner.callee import is_compilable
 from dynamo_nb.runner.cell import obstacle
+from dynamo_nb.runner.handed import handed_over
 from dynamo_nb.runner.names import DEFINITIONS, UNKNOWN, Names, outside_definitions
 
 __all__ = ["Mode", "choose"]
 
 #: Flags that speak of what the magic compiles, and so mean nothing where it compiles nothing.
 COMPILE_FLAGS = ("--fullgraph", "--backend", "--mode", "--dynamic", "--options")
+
+_DEFINES = "the cell only defines things: there is no call to compile"
 
 
 class Mode(NamedTuple):
@@ -32,11 +35,17 @@ def choose(tree: ast.Module, namespace: Mapping[str, Any], options: Options) -> 
     else:
         mode = _asked(tree, namespace, options)
     idle = [flag for flag in options.given if flag in COMPILE_FLAGS]
-    if mode.name == "as-is" and idle:
+    if mode.name == "as-is" and idle and (why := _why_idle(tree, namespace, options)):
         verb = "has" if len(idle) == 1 else "have"
-        extra = f"; {', '.join(idle)} {verb} no effect on what the cell compiles itself"
-        return Mode(mode.name, mode.reason + extra)
+        return Mode(mode.name, f"{mode.reason}; {', '.join(idle)} {verb} no effect {why}")
     return mode
+
+
+def _why_idle(tree: ast.Module, namespace: Mapping[str, Any], options: Options) -> str:
+    """Return why flags of torch.compile mean nothing; nothing for a cell that compiles nothing."""
+    if _compiles_itself(tree, Names(tree, namespace)):
+        return "on what the cell compiles itself"
+    return "where nothing is added" if options.compile == "as-is" else ""
 
 
 def _asked(tree: ast.Module, namespace: Mapping[str, Any], options: Options) -> Mode:
@@ -53,7 +62,9 @@ def _fitting(tree: ast.Module, namespace: Mapping[str, Any]) -> Mode:
     if reason := _calls(tree, names):
         return Mode("calls", reason)
     if any(isinstance(node, DEFINITIONS) for node in ast.walk(tree)):
-        return Mode("as-is", "the cell only defines things: there is no call to compile")
+        handed = next(iter(handed_over(tree, namespace)), None)
+        why = f"`{handed.name}` is handed on (line {handed.line})" if handed else ""
+        return Mode("as-is", f"the cell calls nothing that it defines: {why}" if why else _DEFINES)
     if not _works_with_tensors(tree, names):
         return Mode("as-is", "the cell uses no tensor and calls nothing of torch")
     if reason := _runs_backward(tree):

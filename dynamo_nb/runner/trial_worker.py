@@ -22,7 +22,7 @@ from msgspec.structs import astuple, replace
 
 from dynamo_nb.magic import Extension
 from dynamo_nb.record.causes import own_compiles
-from dynamo_nb.record.diff import counts
+from dynamo_nb.record.counts import counts
 from dynamo_nb.record.trials import Mend, Trial
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.session import Session

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from dynamo_nb.findings.mends import mends
 from dynamo_nb.findings.patterns import patterns
 from dynamo_nb.options import UsageError
+from dynamo_nb.record.counts import counts
 from dynamo_nb.record.trials import Mend, Trial, Trials
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.runner.names import stored_names
@@ -148,8 +149,6 @@ def _combined(winners: list[Trial]) -> list[Mend]:
 
 def _drift(record: CellRecord, answer: Trials) -> list[str]:
     """Say so when the cell did something else this time: the values are not those it began with."""
-    from dynamo_nb.record.diff import counts
-
     if answer.baseline is None:
         return []
     if answer.baseline.error:

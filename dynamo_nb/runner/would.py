@@ -6,13 +6,10 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from dynamo_nb.options import UsageError
 from dynamo_nb.record.guards import reader, shape_reader
-from dynamo_nb.record.naming import readable
+from dynamo_nb.record.naming import of_cell, readable
 from dynamo_nb.record.types import (
-    CELL,
     Compile,
     EntryCheck,
     GuardCost,
@@ -64,8 +61,8 @@ def _check(session: Session, check: dict[str, Any]) -> EntryCheck:
 def _reason(compiled: Compile | None, entry: str, failed: dict[str, Any]) -> RecompileReason:
     name = readable(failed["name"] or failed["source"])
     frame = _reader(compiled, failed["source"]) if compiled is not None else None
-    if frame is not None and frame.file == CELL:  # of the cell that compiled it, not of this one
-        frame = replace(frame, file=f"<cell {compiled.cell}>" if compiled else CELL)
+    if compiled is not None:  # the cell that compiled it is not this one
+        frame = of_cell(frame, compiled.cell)
     return RecompileReason(**{**failed, "entry": entry, "name": name, "frame": frame})
 
 

@@ -149,7 +149,9 @@ def _found(report: Report, finding: Finding, marks: Marks, limits: Limits) -> _F
         message=limits.line(finding.message)
         + (f" ({finding.count} times)" if finding.count > 1 else ""),
         advice=limits.line(finding.advice),
-        excerpt="\n".join(excerpt(report.record, frame)) if frame and outside else "",
+        excerpt="\n".join(excerpt(report.record, frame, is_named=True))
+        if frame and outside
+        else "",
         marks=marks.of_lines(lines) or marks.of(frame),
     )
 

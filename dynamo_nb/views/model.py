@@ -7,6 +7,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from dynamo_nb.record.counts import counts
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
@@ -53,8 +54,11 @@ class Function:
 
     @property
     def is_own(self) -> bool:
-        """Whether this cell compiled any of it, rather than found it in the cache."""
-        return any(entry.cell is None and entry.seen == "whole" for entry in self.compiles)
+        """Whether this cell compiled any of it, rather than found it in the cache or gave it up."""
+        return any(
+            entry.cell is None and entry.seen == "whole" and entry.status == "ok"
+            for entry in self.compiles
+        )
 
 
 class Report:
@@ -67,12 +71,15 @@ class Report:
     def functions(self) -> list[Function]:
         """The compiled functions in the order of their first entry."""
         found: dict[tuple[str, str, int], Function] = {}
-        for entry in self.record.compiles:
+        compiles = self.record.compiles
+        for entry in sorted(compiles, key=lambda entry: bool(entry.resume_of)):
             key = _resumed(entry, list(found)) or (entry.file, entry.name, entry.first_line)
             if key in found:
                 found[key].compiles.append(entry)
             else:
                 found[key] = Function(entry)
+        for function in found.values():
+            function.compiles.sort(key=compiles.index)
         return list(found.values())
 
     @cached_property
@@ -88,12 +95,7 @@ class Report:
     @cached_property
     def counts(self) -> dict[str, int]:
         """What happened in this cell, in numbers, by noun."""
-        return {
-            "graph": sum(len(stage(entry, "dynamo")) for entry in self.own),
-            "graph break": sum(len(final_breaks(entry)) for entry in self.own),
-            "recompile": sum(bool(entry.recompile_reasons) for entry in self.own),
-            "kernel": sum(len(entry.kernels) for entry in self.own),
-        }
+        return counts(self.record)
 
     @cached_property
     def uncompiled_frames(self) -> list[Frame]:

@@ -39,6 +39,9 @@ __all__ = [
     "state_name",
 ]
 
+#: What the head line counts.
+_HEAD = ("graph", "graph break", "recompile", "kernel")
+
 #: Where torch keeps the frames that it puts around the user's.
 OWN_FILES = "torch/_dynamo/"
 
@@ -47,8 +50,9 @@ def headline(report: Report) -> str:
     """Return what happened in numbers: `1 compiled function, 3 graphs, 2 graph breaks`."""
     own = [function for function in report.functions if function.is_own]
     if not own:
-        return "nothing new was compiled" if report.functions else "nothing was compiled"
-    counts = [plural(count, noun) for noun, count in report.counts.items() if count]
+        reused = any(c.cell is not None or c.seen != "whole" for c in report.record.compiles)
+        return "nothing new was compiled" if reused else "nothing was compiled"
+    counts = [plural(report.counts[noun], noun) for noun in _HEAD if report.counts[noun]]
     return ", ".join([plural(len(own), "compiled function"), *counts])
 
 
@@ -95,7 +99,7 @@ def _graph_text(graph: Graph) -> str:
 
 
 def recompile_text(reason: RecompileReason) -> str:
-    """Return one recompile reason in one line: `x: float32 -> bfloat16 (line 9's call; …)`."""
+    """Return one recompile reason in one line: `x float32 -> bfloat16 (call at line 9, …)`."""
     what = reason_name(reason)
     if reason.was or reason.now:
         change = f"{one_line(reason.was) or '?'} -> {one_line(reason.now) or '?'}"
@@ -135,6 +139,9 @@ def entry_text(entry: CacheEntry) -> str:
 
 def calls_text(call: Call) -> Iterator[str]:
     """Yield what one call site did: one text for what was compiled or reused, one for the rest."""
+    if call.uncompiled:
+        yield f"not compiled: {call.uncompiled}"
+        return
     facts = []
     if call.compiles:
         facts.append("compiled " + some(call.compiles))

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from dynamo_nb.record.naming import file_text, place
 from dynamo_nb.record.types import CELL, CellRecord, StackFrame, TensorValue
 
 __all__ = [
@@ -116,13 +117,6 @@ def compact_lines(lines: Iterable[int], limit: int = 6) -> str:
     return f"line{'s' if len(ordered) > 1 else ''} {shown}{more}"
 
 
-def place(frame: StackFrame) -> str:
-    """Return where a frame is: `line 6`, or `model.py:6` outside the cell."""
-    if frame.file == CELL:
-        return f"line {frame.line}"
-    return f"{frame.file}:{frame.line}" if frame.line else frame.file
-
-
 def source_line(record: CellRecord, file: str, line: int) -> str | None:
     """Return a line of the cell or of a file that the record holds, or None."""
     text = record.source if file == CELL else record.files.get(file, "")
@@ -130,15 +124,21 @@ def source_line(record: CellRecord, file: str, line: int) -> str | None:
     return lines[line - 1] if 0 < line <= len(lines) and text else None
 
 
-def excerpt(record: CellRecord, frame: StackFrame, *, width: int = _WIDTH) -> list[str]:
-    """Return the frame's source line and, where its columns are known, carets under them."""
+def excerpt(
+    record: CellRecord, frame: StackFrame, *, width: int = _WIDTH, is_named: bool = False
+) -> list[str]:
+    """Return the frame's source line and, where its columns are known, carets under them.
+
+    A line that is not the cell's follows the name of its file, unless the place `is_named` already.
+    """
     text = source_line(record, frame.file, frame.line)
     if text is None or not text.strip():
         return []
     number = f"{frame.line:>5} | "
     line, carets = spot(text, frame, width - len(number))
     under = [" " * (len(number) - 2) + "| " + carets] if carets else []
-    return [(number + line).rstrip(), *under]
+    file = "" if is_named or frame.file == CELL else f"      in {file_text(frame.file)}"
+    return [*([clip(file, width)] if file else []), (number + line).rstrip(), *under]
 
 
 def spot(text: str, frame: StackFrame, width: int = _WIDTH) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from dynamo_nb.views.blocks import Code, Section, code, table
 from dynamo_nb.views.context import Context, inner, where
 from dynamo_nb.views.guard_sections import guards
 from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
+from dynamo_nb.views.passes import pass_sections
 from dynamo_nb.views.plain import compact_lines, plural, value_text
 from dynamo_nb.views.targets import target_sections
 
@@ -289,6 +290,7 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     attempts,
     reasons,
     graphs,
+    pass_sections,
     guards,
     kernels,
     output_code,

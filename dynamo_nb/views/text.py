@@ -20,6 +20,7 @@ from dynamo_nb.record.types import (
     StackFrame,
 )
 from dynamo_nb.views.model import Function, Report, final_breaks, main_reason, repeatable
+from dynamo_nb.views.passes import custom_pass_lines
 from dynamo_nb.views.phrases import (
     calls_text,
     compile_summary,
@@ -153,6 +154,8 @@ def _compile(report: Report, entry: Compile, detail: _Detail) -> Iterator[str]:
     yield from _more(len(breaks) - detail.breaks, "graph break", _INDENT)
     if entry.error and entry.error.frame not in [item.frame for item in breaks]:
         yield from _error(report, entry.error)
+    for text in custom_pass_lines(entry):
+        yield from _wrap(f"{_INDENT}{brief(text, 240)}", _HANG)
     yield from _kernels(entry, detail)
 
 
