@@ -21,6 +21,7 @@ REACHES_UP = {
         "dynamo_nb.views.dot",
         "dynamo_nb.views.would",
         "dynamo_nb.views.costs",
+        "dynamo_nb.views.steps",
     },
     "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},
     "dynamo_nb.record.trials": {"dynamo_nb.views.trials"},

@@ -433,6 +433,18 @@ class Steps(_Data, frozen=True):
     steps: list[Step] = []
     is_cut: bool = False
 
+    def __str__(self) -> str:
+        """Return the walk as text."""
+        from dynamo_nb.views.steps import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the walk as a notebook shows it."""
+        from dynamo_nb.views.steps import to_html
+
+        return to_html(self)
+
 
 class StageTime(_Data, frozen=True):
     """How long one stage of a compile took, in seconds; `start` counts from the cell's start."""

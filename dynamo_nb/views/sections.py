@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from itertools import islice
+
+from msgspec import structs
 
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
@@ -24,6 +27,7 @@ from dynamo_nb.views.guard_sections import guards
 from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
 from dynamo_nb.views.passes import pass_sections
 from dynamo_nb.views.plain import compact_lines, plural, value_text
+from dynamo_nb.views.steps import StepRow, rows, steps_text
 from dynamo_nb.views.targets import target_sections
 
 __all__ = ["compile_sections"]
@@ -255,6 +259,31 @@ def bytecode(entry: Compile, context: Context) -> Iterator[Section]:
             )
 
 
+def steps(entry: Compile, context: Context) -> Iterator[Section]:
+    """Yield Dynamo's walk over the bytecode: the stack that each instruction met, what it did."""
+
+    def row(item: StepRow) -> tuple[tuple[object, ...], str]:
+        offset = item.instruction.offset
+        return (
+            item.where,
+            offset if offset >= 0 else "",
+            item.name,
+            item.top,
+            item.effect,
+        ), context.marks.of(item.instruction.frame)
+
+    if entry.steps is not None:
+        shown = list(islice(rows(entry.steps), context.limits.rows + 1))
+        block = table("line|offset|instruction|stack|did", shown, row, context.limits)
+        left = max(len(entry.steps.steps) - context.limits.rows, 0)
+        yield Section(
+            title="steps",
+            summary=steps_text(entry.steps),
+            blocks=[structs.replace(block, left_out=left)],
+            rank=55,
+        )
+
+
 def times(entry: Compile, context: Context) -> Iterator[Section]:
     """Yield the time of each stage, what the caches did, and torch's metrics: on the page only."""
     if not context.limits.exact:
@@ -296,6 +325,7 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     output_code,
     target_sections,
     bytecode,
+    steps,
     times,
 )
 

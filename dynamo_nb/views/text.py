@@ -85,6 +85,7 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_checks(report.record, detail))
     yield list(_cache(report.record, detail))
     yield list(_uncompiled(report, detail))
+    yield list(_steps(report.record))
     yield list(_end(report.record, detail))
 
 
@@ -258,6 +259,17 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
         reason = f": {brief(frame.reason, 160)}" if frame.reason else ""
         yield from _wrap(f"  {frame.name} (line {frame.first_line}), {frame.outcome}{reason}")
     yield from _more(len(skipped) - detail.notes, "frame", "  ")
+
+
+def _steps(record: CellRecord) -> Iterator[str]:
+    """Yield how many instructions Dynamo interpreted, and how to see them."""
+    stepped = [entry for entry in record.compiles if entry.steps is not None]
+    if stepped:
+        counts = some(f"{len(e.steps.steps)} in {e.key}" for e in stepped if e.steps)
+        yield from _wrap(
+            f"Bytecode interpreted: {counts}; "
+            f'print(dynamo_nb.last().compile("{stepped[0].key}").steps) shows each step'
+        )
 
 
 def _end(record: CellRecord, detail: _Detail) -> Iterator[str]:
