@@ -63,6 +63,21 @@ def test_an_invalidated_entry_is_said() -> None:
     assert "0x" not in state.entries[1].invalidated
 
 
+def test_a_recompile_after_an_invalidated_entry_says_so(shell: Shell) -> None:
+    shell.run(
+        "%%dynamo --backend eager --as-is\nimport gc, torch\n"
+        "first, second = (type('Box', (), {'scale': n}) for n in (2, 3))\n"
+        "f = torch.compile(lambda x, box: x * box.scale, backend='eager')\n"
+        "_ = f(torch.ones(3), first())\ndel first\n_ = gc.collect()\n"
+        "_ = f(torch.ones(3), second())\n"
+    )
+    (finding,) = shell.record.findings
+    assert finding.code == "recompile"
+    assert "an object that an entry is guarded on is gone" in finding.message
+    assert "type(L['box']) got deallocated" in finding.message
+    assert "Keep the object alive" in finding.advice
+
+
 def test_entries_of_earlier_cells_have_their_number(shell: Shell) -> None:
     shell.run(
         "%%dynamo --backend eager --dynamic false\nimport torch\n"

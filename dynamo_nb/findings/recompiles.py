@@ -188,6 +188,11 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
     what = names([cause.name for cause in causes])
     values = f" ({chain(first.values)})" if first.values else ""
     start = f"`{_function(first)}` was compiled again because {what}"
+    if first.first.kind == _INVALIDATED:
+        return (
+            f"`{_function(first)}` was compiled again because an object that an entry is guarded "
+            f"on is gone ({first.first.text})."
+        )
     if _differs_between_objects(record, first):
         return (
             f"{start} differs between the objects that share its code{values}, "
@@ -219,6 +224,9 @@ _ARGUMENT = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*(?:\.(?:size|stride)\(\)\[\d+\
 
 _LENGTH = re.compile(r"len\((.+)\)")
 
+#: The kind that stands for an entry whose guarded object died, in place of a guard's.
+_INVALIDATED = "INVALIDATED"
+
 #: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
 _ADVICE = (
     (
@@ -226,6 +234,7 @@ _ADVICE = (
         "An integer attribute of a module is a constant to torch.compile. Make it dynamic with "
         "torch._dynamo.config.allow_unspec_int_on_nn_module = True, or keep it in a tensor.",
     ),
+    (_INVALIDATED, "Keep the object alive between the calls, or make the class once."),
     (
         "GLOBAL_STATE",
         "Make all calls under the same global state (grad mode, autocast, default dtype), or "
