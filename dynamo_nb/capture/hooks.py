@@ -16,6 +16,7 @@ from dynamo_nb.capture.guards import install_guards, install_recompiles
 from dynamo_nb.capture.kernels import install_kernel_code, install_kernel_nodes
 from dynamo_nb.capture.passes import install_passes
 from dynamo_nb.capture.recorder import Hook
+from dynamo_nb.capture.schedule import install_schedule
 from dynamo_nb.capture.steps import install_steps
 from dynamo_nb.capture.trace import install_trace
 
@@ -38,6 +39,7 @@ HOOKS: tuple[Hook, ...] = (
     Hook("post-grad-graph", "post-grad graphs", install_post_grad_graph),
     Hook("kernel-code", "kernel code", install_kernel_code),
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
+    Hook("schedule", "what kernels read and write, and what was not fused", install_schedule),
     Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
     Hook("entries", "calls of functions that Dynamo gave up before", install_entries),

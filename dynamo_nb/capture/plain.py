@@ -19,6 +19,7 @@ __all__ = [
     "Place",
     "brief",
     "graph_nodes",
+    "node_target",
     "parse_stack_trace",
     "place_of_instruction",
     "place_of_positions",
@@ -154,7 +155,7 @@ def brief(item: Any) -> str:
     return f"{type(item).__name__} object"
 
 
-def _target_name(target: Any) -> str:
+def node_target(target: Any) -> str:
     """Return a node's target as FX itself writes it: `torch.abs`, `aten.mm.default`."""
     if isinstance(target, str | torch._ops.OpOverload):
         return str(target)
@@ -198,7 +199,7 @@ def graph_nodes(graph: fx.Graph, places: dict[fx.Node, list[Place]]) -> list[dic
             {
                 "name": node.name,
                 "op": node.op,
-                "target": _target_name(node.target),
+                "target": node_target(node.target),
                 "inputs": [used.name for used in node.all_input_nodes],
                 "value": value(meta["val"] if "val" in meta else meta.get("example_value")),
                 "frames": places.get(node) or parse_stack_trace(meta.get("stack_trace")),

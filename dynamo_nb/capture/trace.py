@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamo_nb.capture.recorder import Hooked, Recorder
-from dynamo_nb.record.ignored import is_ignored
+from dynamo_nb.events import is_ignored
 
 __all__ = ["install_trace"]
 
@@ -164,12 +164,13 @@ def _emit_stage(
     recorder: Recorder, event: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
 ) -> None:
     """Emit the begin or end of a stage; `metadata` says of which compile, else the current one."""
-    data = {"name": str(event.get("name", "")), "ph": event.get("ph")}
+    name, phase = str(event.get("name", "")), event.get("ph")
     compile_id = recorder.compile_id if metadata is None else _compile_id(metadata)
     attempt = None if metadata is None else metadata.get("attempt", 0)
+    data = {"name": name, "ph": phase}
     recorder.emit("chromium_event", data, compile_id=compile_id, attempt=attempt)
-    if data["ph"] == "B":
-        recorder.progress(compile_id, "", data["name"])
+    if phase == "B":
+        recorder.progress(compile_id, "", name)
 
 
 def _compile_id(metadata: Mapping[str, Any]) -> str:

@@ -11,7 +11,15 @@ from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.naming import readable
-from dynamo_nb.record.types import CellRecord, Compile, CompileError, Finding, Ref, StackFrame
+from dynamo_nb.record.types import (
+    CellRecord,
+    Compile,
+    CompileError,
+    Finding,
+    GraphPass,
+    Ref,
+    StackFrame,
+)
 
 __all__ = ["Reason", "compile_error", "constraint_violations", "parse_reasons"]
 
@@ -49,9 +57,27 @@ def _parse_reason(text: str) -> Reason:
 def compile_error(record: CellRecord) -> Iterator[Finding]:
     """A compile failed, and the call raised."""
     for compiled, error in _errors(record):
-        if not _SPECIALIZED.search(error.message):
+        failed = [item for item in compiled.passes if item.function and item.error]
+        if failed:
+            yield _failed_pass(record, compiled, failed[-1])
+        elif not _SPECIALIZED.search(error.message):
             message = _message(compiled, error)
             yield _finding(record, compiled, "compile-error", message, _advice(error))
+
+
+def _failed_pass(record: CellRecord, compiled: Compile, failed: GraphPass) -> Finding:
+    """Return the finding on a compile that a custom graph pass made fail."""
+    message = (
+        f"`{function(compiled.name)}` could not be compiled: the graph pass `{failed.function}` "
+        f"({failed.name}) {failed.error}"
+    )
+    advice = (
+        f"Mend the pass, or take it out of `torch._inductor.config.{failed.name}`. The traceback "
+        "above shows where it went wrong."
+    )
+    return _finding(
+        record, compiled, "compile-error", f"{message.rstrip('.')}.", advice, failed.frame
+    )
 
 
 def constraint_violations(record: CellRecord) -> Iterator[Finding]:

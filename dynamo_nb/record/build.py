@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dynamo_nb.events import Event
+from dynamo_nb.events import Event, is_ignored
 from dynamo_nb.record.cache import cache_states
 from dynamo_nb.record.calls import CallBook
 from dynamo_nb.record.checks import located
@@ -18,15 +18,15 @@ from dynamo_nb.record.errors import RecordError
 from dynamo_nb.record.frames import FrameBook
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.guards import shape_reader
-from dynamo_nb.record.ignored import is_ignored
 from dynamo_nb.record.links import links_of
 from dynamo_nb.record.naming import cell_file, of_cell
 from dynamo_nb.record.parsers import PARSERS
 from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.run import Called, Run
+from dynamo_nb.record.schedule import finish_schedule
 from dynamo_nb.record.steps import finish_steps
 from dynamo_nb.record.targets import finish_targets
-from dynamo_nb.record.types import CellRecord, Check, Compile, ShapeGuard
+from dynamo_nb.record.types import CELL, CellError, CellRecord, Check, Compile, ShapeGuard
 from dynamo_nb.record.unreached import first_unreached
 
 __all__ = ["Builder", "build_record"]
@@ -94,6 +94,7 @@ class Builder:
         for draft in self.drafts.values():
             finish_graphs(draft, self.places)
             finish_kernels(draft)
+            finish_schedule(draft)
             finish_steps(draft, self.places)
             finish_targets(draft, self.places)
             _place_shape_guards(draft)
@@ -120,7 +121,7 @@ class Builder:
             cache=cache_states(self.caches, {**self.earlier, **known}, calls, self.places),
             compiled_objects=self.run.compiled_objects,
             notes=self.run.notes,
-            error=self.run.error,
+            error=_located(self.run.error, compiles),
             unparsed=dict(sorted(self.unparsed.items())),
             metrics={"seconds": self.run.seconds},
         )
@@ -168,6 +169,19 @@ class Builder:
             for key in self.calls.entries_hit()
             if key in self.earlier and key not in own
         ]
+
+
+def _located(error: CellError | None, compiles: Iterable[Compile]) -> CellError | None:
+    """Return the cell's error; one of Dynamo's with the cell's line that could not be compiled."""
+    if error is None:
+        return None
+    for cause in filter(None, (compiled.error for compiled in compiles)):
+        head = cause.message.partition("\n")[0]  # torch adds to the rest
+        if cause.type == error.type and error.message.startswith(head):
+            inside = [f for f in (*cause.user_stack, cause.frame) if f and f.file == CELL]
+            if inside:
+                return msgspec.structs.replace(error, line=inside[-1].line)
+    return error
 
 
 def _as_earlier(compile_: Compile) -> Compile:

@@ -7,9 +7,11 @@ from typing import Any
 
 from dynamo_nb.record.types import (
     Attempt,
+    Buffer,
     Bytecode,
     Compile,
     CompileError,
+    Folded,
     Frame,
     Graph,
     GraphBreak,
@@ -18,6 +20,7 @@ from dynamo_nb.record.types import (
     GuardCost,
     GuardTree,
     Kernel,
+    NotFused,
     OutputCode,
     RecompileReason,
     ShapeGuard,
@@ -62,7 +65,12 @@ class Draft:
     kernel_nodes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     kernel_calls: dict[tuple[str, str], int] = field(default_factory=dict)
     extern_kernels: set[tuple[str, str]] = field(default_factory=set)
+    kernel_ops: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    raw_schedules: list[dict[str, Any]] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    folded: list[Folded] = field(default_factory=list)
+    unfused: list[NotFused] = field(default_factory=list)
     output_code: list[OutputCode] = field(default_factory=list)
     bytecode: Bytecode | None = None
     stages: list[StageTime] = field(default_factory=list)

@@ -239,9 +239,14 @@ def _kernel_nodes(builder: Builder, event: Event) -> None:
     key = (data["direction"], data["name"])
     nodes = draft.kernel_nodes.setdefault(key, [])
     nodes += [node for node in data["nodes"] if node not in nodes]
+    draft.kernel_ops.setdefault(key, []).extend(data.get("ops", ()))
     draft.kernel_calls[key] = draft.kernel_calls.get(key, 0) + 1
     if data["is_extern"]:
         draft.extern_kernels.add(key)
+
+
+def _schedule(builder: Builder, event: Event) -> None:
+    builder.draft(event).raw_schedules.append(event.data)
 
 
 def _target(builder: Builder, event: Event) -> None:
@@ -369,6 +374,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "steps": _steps,
     "kernel": _kernel,
     "kernel_nodes": _kernel_nodes,
+    "schedule": _schedule,
     "target": _target,
     "inductor_output_code": _output_code,
     "compilation_metrics": _metrics,

@@ -16,6 +16,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Attempt",
     "Binary",
+    "Buffer",
     "Bypass",
     "Bytecode",
     "CacheEntry",
@@ -29,6 +30,7 @@ __all__ = [
     "CompiledObject",
     "EntryCheck",
     "Finding",
+    "Folded",
     "Frame",
     "Graph",
     "GraphBreak",
@@ -43,6 +45,7 @@ __all__ = [
     "Link",
     "Mismatch",
     "Node",
+    "NotFused",
     "Note",
     "OutputCode",
     "PassRow",
@@ -352,6 +355,10 @@ class Kernel(_Data, frozen=True):
 
     `language` is `cpp`, `triton` or `extern`; `graph` is the name of the post-grad graph whose
     `nodes` were fused into it; `calls` counts its call sites in the output code.
+
+    Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
+    kernel, and `flops` the arithmetic operations; sizes that are symbols count with the values
+    seen. `replaces` is how many operators eager would run for it, one launch each.
     """
 
     name: str
@@ -361,6 +368,77 @@ class Kernel(_Data, frozen=True):
     nodes: list[str] = []
     calls: int = 0
     code_line: int | None = None
+    reads: dict[str, int] = {}
+    writes: dict[str, int] = {}
+    flops: int = 0
+    replaces: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that it reads and writes."""
+        return sum(self.reads.values()) + sum(self.writes.values())
+
+    @property
+    def intensity(self) -> float | None:
+        """Arithmetic operations a byte; None where nothing is known of its buffers."""
+        return self.flops / self.bytes if self.bytes else None
+
+
+class Buffer(_Data, frozen=True):
+    """A piece of memory that kernels of a graph read or write.
+
+    `role` is `input`, `constant`, `intermediate` or `output`, `node` the post-grad node that it
+    holds. `reuses` is the buffer whose memory it takes over, `in_place` tells that the kernel which
+    writes it reads that one. `saved` tells that the forward keeps it for backward. `mutates` and
+    `views` are buffers whose memory it is.
+    """
+
+    name: str
+    graph: str
+    role: str
+    node: str = ""
+    shape: list[int | str] = []
+    stride: list[int | str] = []
+    dtype: str = ""
+    device: str = "cpu"
+    bytes: int = 0
+    reuses: str = ""
+    in_place: bool = False
+    saved: bool = False
+    mutates: list[str] = []
+    views: list[str] = []
+
+
+class Folded(_Data, frozen=True):
+    """A call node of a post-grad graph that no kernel computes, and why.
+
+    `why` is `view` (another way to look at memory), `result` (one of several results of a call),
+    `size` (arithmetic on sizes, done in Python), `constant` (put in where it is used), `dead`
+    (nothing uses it), `effect` (it returns nothing); empty where that is not known.
+    """
+
+    graph: str
+    node: str
+    why: str = ""
+
+
+class NotFused(_Data, frozen=True):
+    """Two groups of operations that stay apart though one reads what the other writes.
+
+    `writer` and `reader` are the kernels that they are in, which may be the same where it has
+    several loops. `reason` is Inductor's, empty where its backend declined without one; `loops` are
+    the sizes of both groups' loops. `bytes` is what `buffers` make the two write and read.
+    """
+
+    graph: str
+    writer: str
+    reader: str
+    reason: str = ""
+    buffers: list[str] = []
+    bytes: int = 0
+    writer_nodes: list[str] = []
+    reader_nodes: list[str] = []
+    loops: list[str] = []
 
 
 class OutputCode(_Data, frozen=True):
@@ -488,7 +566,7 @@ class StageText(_Data, frozen=True):
 class Binary(_Data, frozen=True):
     """A Triton kernel compiled for a GPU, with what its binary says of it.
 
-    `kernel` is the kernel's name, `config` the configuration that was compiled, and `candidates`
+    `kernel` and `graph` are the kernel's name and graph, `config` the configuration that was compiled, and `candidates`
     all those among which an autotuner would measure. `grid` is the launch grid, `threads` the size
     of a block, `shared` its bytes of shared memory. `resources` has `registers` a thread, the bytes
     of `spill_stores`, `spill_loads` and `stack`. `occupancy` is the share of a multiprocessor's
@@ -497,6 +575,7 @@ class Binary(_Data, frozen=True):
     """
 
     kernel: str
+    graph: str = ""
     config: dict[str, Any] = {}
     candidates: list[dict[str, Any]] = []
     grid: list[str] = []
@@ -531,9 +610,10 @@ class Target(_Data, frozen=True):
     unknown: list[str] = []
     error: str = ""
 
-    def binary(self, kernel: str) -> Binary | None:
-        """Return the binary of the kernel of that name."""
-        return next((binary for binary in self.binaries if binary.kernel == kernel), None)
+    def binary(self, kernel: Kernel) -> Binary | None:
+        """Return a kernel's binary; None for an extern call."""
+        key = kernel.name, kernel.graph
+        return next((item for item in self.binaries if (item.kernel, item.graph) == key), None)
 
 
 class Compile(_Data, frozen=True):
@@ -580,6 +660,9 @@ class Compile(_Data, frozen=True):
     passes: list[GraphPass] = []
     inlined: list[Frame] = []
     targets: list[Target] = []
+    buffers: list[Buffer] = []
+    folded: list[Folded] = []
+    unfused: list[NotFused] = []
 
     @property
     def key(self) -> str:

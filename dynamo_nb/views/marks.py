@@ -7,6 +7,7 @@ one is pointed at. Class names are made of numbers only, never of text from the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from dynamo_nb.record.types import CELL, CellRecord, Compile, Node, StackFrame
 
@@ -60,18 +61,28 @@ class Marks:
         return list(self._classes.values())
 
 
+class _Placed(Protocol):
+    """What belongs to a place in source code."""
+
+    @property
+    def frame(self) -> StackFrame | None: ...
+
+
 def frames_of(entry: Compile) -> Iterable[StackFrame]:
     """Yield every place in source code that something of a compile belongs to."""
     for graph in entry.graphs:
         for node in graph.nodes:
             yield from node.frames[-_OUTER:]
-    for things in (
+    kinds: tuple[Sequence[_Placed], ...] = (
         entry.guards,
         entry.shape_guards,
         entry.symbols,
         entry.graph_breaks,
         entry.recompile_reasons,
-    ):
+        entry.passes,
+        *(item.rows for item in entry.passes),
+    )
+    for things in kinds:
         yield from (thing.frame for thing in things if thing.frame)
     if entry.call_line and entry.cell is None:
         yield StackFrame(file=CELL, line=entry.call_line)

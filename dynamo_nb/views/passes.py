@@ -12,7 +12,7 @@ from dynamo_nb.views.context import Context, where
 __all__ = ["custom_pass_lines", "pass_effect", "pass_sections", "pass_title"]
 
 #: In the order in which an effect is told, and the sign of each kind of row.
-_SIGNS = {"removed": "−", "added": "+", "changed": "~"}
+_SIGNS = {"removed": "-", "added": "+", "changed": "~"}
 
 
 def pass_title(item: GraphPass) -> str:

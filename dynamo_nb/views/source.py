@@ -228,6 +228,8 @@ def _windows(lines: Iterable[int], length: int) -> list[int]:
 
 def _tokens(source: list[str]) -> list[list[Piece]]:
     """Split lines into their tokens; together the pieces of a line are its text."""
+    if not source:
+        return []
     lines: list[list[Piece]] = [[]]
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     for _, token, value in lexer.get_tokens_unprocessed("\n".join(source)):

@@ -13,6 +13,42 @@ export interface Attempt {
   reason: string;
 }
 
+/** A Triton kernel compiled for a GPU, with what its binary says of it. */
+export interface Binary {
+  kernel: string;
+  graph: string;
+  config: Record<string, unknown>;
+  candidates: (Record<string, unknown>)[];
+  grid: string[];
+  threads: number;
+  shared: number;
+  resources: Record<string, number>;
+  occupancy: number | null;
+  limited_by: string;
+  size: number;
+  texts: StageText[];
+  source_nodes: Record<string, string[]>;
+  error: string;
+}
+
+/** A piece of memory that kernels of a graph read or write. */
+export interface Buffer {
+  name: string;
+  graph: string;
+  role: string;
+  node: string;
+  shape: (number | string)[];
+  stride: (number | string)[];
+  dtype: string;
+  device: string;
+  bytes: number;
+  reuses: string;
+  in_place: boolean;
+  saved: boolean;
+  mutates: string[];
+  views: string[];
+}
+
 /** A call that goes around a compiled object: `line` of the cell, `callee` as it is written. */
 export interface Bypass {
   line: number;
@@ -53,6 +89,9 @@ export interface Call {
   eager: number;
   reason: string;
   eager_modules: string[];
+  tensor_calls: number;
+  unreached: StackFrame | null;
+  uncompiled: string;
 }
 
 /** The exception that the cell raised. */
@@ -136,7 +175,12 @@ export interface Compile {
   specializations: Specialization[];
   guard_costs: GuardCost[];
   steps: Steps | null;
+  passes: GraphPass[];
   inlined: Frame[];
+  targets: Target[];
+  buffers: Buffer[];
+  folded: Folded[];
+  unfused: NotFused[];
 }
 
 /** The exception that ended a compile. */
@@ -175,6 +219,13 @@ export interface Finding {
   measured: boolean;
 }
 
+/** A call node of a post-grad graph that no kernel computes, and why. */
+export interface Folded {
+  graph: string;
+  node: string;
+  why: string;
+}
+
 /** A Python frame that Dynamo looked at: it was `compiled`, `skipped`, `failed` or `inlined`. */
 export interface Frame {
   name: string;
@@ -207,6 +258,17 @@ export interface GraphBreak {
   attempt: number;
   frame: StackFrame | null;
   user_stack: StackFrame[];
+}
+
+/** What a pass over a graph did to it. */
+export interface GraphPass {
+  name: string;
+  direction: string;
+  function: string;
+  frame: StackFrame | null;
+  rows: PassRow[];
+  same: number;
+  error: string;
 }
 
 /** One guard that Dynamo made while it traced a frame. */
@@ -254,6 +316,10 @@ export interface Kernel {
   nodes: string[];
   calls: number;
   code_line: number | null;
+  reads: Record<string, number>;
+  writes: Record<string, number>;
+  flops: number;
+  replaces: number;
 }
 
 /** One check at a place of the guard tree. */
@@ -294,6 +360,19 @@ export interface Node {
   origins: string[];
 }
 
+/** Two groups of operations that stay apart though one reads what the other writes. */
+export interface NotFused {
+  graph: string;
+  writer: string;
+  reader: string;
+  reason: string;
+  buffers: string[];
+  bytes: number;
+  writer_nodes: string[];
+  reader_nodes: string[];
+  loops: string[];
+}
+
 /** Something the report lacks: which hook failed and which panel it costs. */
 export interface Note {
   hook: string;
@@ -305,6 +384,15 @@ export interface Note {
 export interface OutputCode {
   graph: string;
   code: string;
+}
+
+/** A node that a graph pass `added`, `removed` or `changed` (its `kind`). */
+export interface PassRow {
+  kind: string;
+  node: string;
+  before: string;
+  after: string;
+  frame: StackFrame | null;
 }
 
 /** One guard of an existing entry that failed and so led to this compile. */
@@ -347,6 +435,13 @@ export interface StackFrame {
   end_column: number | null;
 }
 
+/** What one stage of Triton's compiler made of a kernel: `ttir`, `ttgir`, `llir`, `ptx`, .... */
+export interface StageText {
+  stage: string;
+  text: string;
+  lines: number[];
+}
+
 /** How long one stage of a compile took, in seconds; `start` counts from the cell's start. */
 export interface StageTime {
   name: string;
@@ -386,6 +481,20 @@ export interface Symbol {
   frame: StackFrame | null;
 }
 
+/** What a compile would be on a GPU that is not there: predicted, neither run nor autotuned. */
+export interface Target {
+  spec: string;
+  device: string;
+  properties: Record<string, unknown>;
+  sources: string[];
+  graphs: Graph[];
+  kernels: Kernel[];
+  output_code: OutputCode[];
+  binaries: Binary[];
+  unknown: string[];
+  error: string;
+}
+
 /** What a graph node holds when it is a tensor. Symbolic sizes are text, e.g. `s77`. */
 export interface TensorValue {
   shape: (number | string)[];
@@ -413,6 +522,20 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   "Attempt": {
     "\"\"": "reason"
   },
+  "Binary": {
+    "\"\"": "graph limited_by error",
+    "{}": "config resources source_nodes",
+    "[]": "candidates grid texts",
+    "0": "threads shared size",
+    "null": "occupancy"
+  },
+  "Buffer": {
+    "\"\"": "node dtype reuses",
+    "[]": "shape stride mutates views",
+    "\"cpu\"": "device",
+    "0": "bytes",
+    "false": "in_place saved"
+  },
   "Bytecode": {
     "[]": "before after"
   },
@@ -428,10 +551,11 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "[]": "entries"
   },
   "Call": {
-    "\"\"": "name reason",
+    "\"\"": "name reason uncompiled",
     "[]": "compiles eager_modules",
     "{}": "hits hits_from",
-    "0": "eager"
+    "0": "eager tensor_calls",
+    "null": "unreached"
   },
   "CellError": {
     "\"\"": "message",
@@ -458,7 +582,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "\"\"": "name file resume_of reason alias",
     "\"ok\"": "status",
     "null": "error call_line cell guard_tree bytecode steps",
-    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs inlined",
+    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused",
     "\"whole\"": "seen",
     "{}": "cache metrics"
   },
@@ -480,6 +604,9 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "1": "count",
     "false": "measured"
   },
+  "Folded": {
+    "\"\"": "why"
+  },
   "Frame": {
     "\"\"": "reason compile_id",
     "null": "call_line",
@@ -494,6 +621,12 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "[]": "hints user_stack",
     "0": "attempt",
     "null": "frame"
+  },
+  "GraphPass": {
+    "\"\"": "direction function error",
+    "null": "frame",
+    "[]": "rows",
+    "0": "same"
   },
   "Guard": {
     "\"\"": "source origin value",
@@ -514,8 +647,9 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   "Kernel": {
     "\"\"": "graph code",
     "[]": "nodes",
-    "0": "calls",
-    "null": "code_line"
+    "0": "calls flops replaces",
+    "null": "code_line",
+    "{}": "reads writes"
   },
   "LeafGuard": {
     "[]": "code"
@@ -532,6 +666,15 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "value",
     "\"\"": "original_aten",
     "false": "is_backward"
+  },
+  "NotFused": {
+    "\"\"": "reason",
+    "[]": "buffers writer_nodes reader_nodes loops",
+    "0": "bytes"
+  },
+  "PassRow": {
+    "\"\"": "before after",
+    "null": "frame"
   },
   "RecompileReason": {
     "\"\"": "source kind guard was now text name",
@@ -550,6 +693,9 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "\"\"": "name",
     "null": "end_line column end_column"
   },
+  "StageText": {
+    "[]": "lines"
+  },
   "StepCode": {
     "[]": "instructions"
   },
@@ -565,6 +711,11 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "\"\"": "hint range",
     "null": "frame"
   },
+  "Target": {
+    "\"\"": "device error",
+    "{}": "properties",
+    "[]": "sources graphs kernels output_code binaries unknown"
+  },
   "TensorValue": {
     "\"cpu\"": "device",
     "null": "stride",
@@ -577,12 +728,18 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
 
 /** The fields that hold structs, by struct. */
 export const NESTED: Record<string, Record<string, string>> = {
+  "Binary": {
+    "texts": "StageText"
+  },
   "Bytecode": {
     "before": "Instruction",
     "after": "Instruction"
   },
   "CacheState": {
     "entries": "CacheEntry"
+  },
+  "Call": {
+    "unreached": "StackFrame"
   },
   "CellRecord": {
     "versions": "Versions",
@@ -617,7 +774,12 @@ export const NESTED: Record<string, Record<string, string>> = {
     "specializations": "Specialization",
     "guard_costs": "GuardCost",
     "steps": "Steps",
-    "inlined": "Frame"
+    "passes": "GraphPass",
+    "inlined": "Frame",
+    "targets": "Target",
+    "buffers": "Buffer",
+    "folded": "Folded",
+    "unfused": "NotFused"
   },
   "CompileError": {
     "frame": "StackFrame",
@@ -636,6 +798,10 @@ export const NESTED: Record<string, Record<string, string>> = {
     "frame": "StackFrame",
     "user_stack": "StackFrame"
   },
+  "GraphPass": {
+    "frame": "StackFrame",
+    "rows": "PassRow"
+  },
   "Guard": {
     "frame": "StackFrame",
     "user_stack": "StackFrame"
@@ -653,6 +819,9 @@ export const NESTED: Record<string, Record<string, string>> = {
   "Node": {
     "value": "TensorValue",
     "frames": "StackFrame"
+  },
+  "PassRow": {
+    "frame": "StackFrame"
   },
   "RecompileReason": {
     "frame": "StackFrame"
@@ -673,5 +842,11 @@ export const NESTED: Record<string, Record<string, string>> = {
   },
   "Symbol": {
     "frame": "StackFrame"
+  },
+  "Target": {
+    "graphs": "Graph",
+    "kernels": "Kernel",
+    "output_code": "OutputCode",
+    "binaries": "Binary"
   }
 };
