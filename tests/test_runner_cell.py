@@ -203,3 +203,54 @@ def test_imports_and_line_magics_at_the_start_stay_outside():
 )
 def test_names_that_may_be_read_before_they_are_bound(source, name):
     assert maybe_unbound([], ast.parse(source).body, {"x", "xs", "E"}) == name
+
+
+# --- what cannot be traced -----------------------------------------------------------------------
+
+
+def bound(shell, names):
+    return "".join(name for name in names if name in shell.ip.user_ns)
+
+
+@pytest.mark.parametrize(
+    ("before", "flags"),
+    [("", ""), ("print('first')\n", ""), ("", "--fullgraph")],
+)
+def test_names_above_a_statement_that_cannot_be_traced_are_bound(shell, before, flags):
+    shell.run("import torch\nseen = []")
+    cell = f"%%dynamo --backend eager {flags}\na = torch.ones(2, 3)\n{before}b = torch.ones(4)\n"
+    cell += "seen.append(1)\nc = a @ b\nd = c + 1"
+    ran = shell.run(cell)
+    assert type(ran.error).__name__ == "TorchRuntimeError"
+    assert shell.record.mode == "cell"
+    assert bound(shell, "abcd") == "ab"
+    assert shell.ip.user_ns["seen"] == [1]
+    assert ran.stdout.count("first\n") == before.count("first")
+
+
+def test_a_break_in_the_middle_of_a_statement_runs_nothing_of_what_follows(shell):
+    shell.run("import torch")
+    cell = "%%dynamo --backend eager\na = torch.ones(2, 3)\nprint(print('first'))\n"
+    cell += "b = torch.ones(4)\nc = a @ b"
+    ran = shell.run(cell)
+    assert "torch_dynamo_resume" in str(ran.error)
+    assert bound(shell, "abc") == "a"
+    assert ran.stdout.count("first\n") == 1
+
+
+def test_the_head_and_the_finding_name_the_line_that_cannot_be_traced(shell):
+    shell.run("import torch")
+    body = "a = torch.ones(2, 3)\nprint('first')\nb = torch.ones(4)\n\nc = a @ b\n"
+    for cell in (body, f"def f():\n    a = torch.ones(2, 3)\n\n\n    a @ torch.ones(4)\n{'f()'}"):
+        ran = shell.run(f"%%dynamo --backend eager\n{cell}")
+        (found,) = (f for f in shell.record.findings if f.code == "compile-error")
+        assert (found.line, shell.record.error.line) == (6, 6)
+        assert "the cell raised TorchRuntimeError at line 6" in ran.report
+
+
+def test_an_error_inside_a_graph_is_placed_at_no_wrong_line(shell):
+    shell.run("import torch\ndef f(a, i):\n    b = a + 1\n    return b[i] * 2")
+    ran = shell.run("%%dynamo --backend aot_eager\na = torch.arange(3)\nb = a[torch.tensor([7])]")
+    assert (type(ran.error).__name__, shell.record.error.line) == ("IndexError", None)
+    shell.run("%%dynamo --backend aot_eager\na = torch.ones(2)\nf(a, torch.tensor([9]))")
+    assert shell.record.error.line == 3

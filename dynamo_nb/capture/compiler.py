@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ __all__ = [
     "on_device",
     "reset",
     "settings",
+    "untraced_lines",
     "versions",
 ]
 
@@ -127,6 +129,26 @@ def is_disabled(value: object) -> bool:
 def _marks(value: object) -> dict[str, Any]:
     function = getattr(value, "__func__", value) if inspect.ismethod(value) else value
     return function.__dict__ if inspect.isfunction(function) else {}
+
+
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_(?P<line>\d+)$")
+
+
+def untraced_lines(error: BaseException, code: CodeType) -> tuple[int, int]:
+    """Return up to which line a function's code has run, and the line that Dynamo failed to trace.
+
+    The first is 0 when nothing of it has run: it was not a resume function that was traced. Both
+    are 0 when the error is not Dynamo's, or is of other code.
+    """
+    stack = getattr(error, "real_stack", None)
+    if not stack or not isinstance(error, torch._dynamo.exc.TorchDynamoException):
+        return 0, 0
+    outer = stack[0]
+    resumed = _RESUMED.match(outer.name)
+    name = resumed["name"] if resumed else outer.name
+    if (outer.filename, name) != (code.co_filename, code.co_name):
+        return 0, 0
+    return int(resumed["line"]) if resumed else 0, outer.lineno or 0
 
 
 def reset() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from dynamo_nb.runner.assigned import maybe_unbound
 from dynamo_nb.runner.names import outside_definitions
 
-__all__ = ["FUNCTION", "Body", "body_of", "compiled", "obstacle", "split"]
+__all__ = ["FUNCTION", "Body", "body_of", "obstacle", "run", "split"]
 
 #: The name of the function that the body becomes, as Python itself says `<module>`.
 FUNCTION = "<cell>"
@@ -42,9 +42,17 @@ class Body:
 
     current: Body | None = None
 
-    def __init__(self, code: types.CodeType, stored: list[str]) -> None:
+    def __init__(
+        self,
+        code: types.CodeType,
+        stored: list[str],
+        statements: list[ast.stmt],
+        compile_tree: Callable[[ast.Module], types.CodeType],
+    ) -> None:
         self.code = code
         self._stored = stored
+        self._statements = statements
+        self._compile_tree = compile_tree
         self._namespace: MutableMapping[str, Any] = {}
         self._arguments: dict[str, Any] = {}
         self._seeded: list[str] = []
@@ -61,8 +69,32 @@ class Body:
             if self._namespace.get(name) is PLACEHOLDER:
                 del self._namespace[name]
 
-    def function(self) -> Callable[[], Any]:
-        """Return the compiled body, ready to be called."""
+    def run(self) -> Any:
+        """Call the compiled body, and return what it returns."""
+        body = self._function()
+        try:
+            return body()
+        except Exception as error:
+            self._run_before(error)
+            raise
+
+    def _run_before(self, error: Exception) -> None:
+        """Run, as they are, the statements above one at which Dynamo failed to trace the body.
+
+        They have not run yet, and the plain cell would have bound their names.
+        """
+        from dynamo_nb.capture import compiler
+
+        begun, failed = compiler.untraced_lines(error, self.code)
+        before = [s for s in self._statements if (s.end_lineno or s.lineno) < failed]
+        if begun:
+            at = next((s for s in before if s.lineno <= begun <= (s.end_lineno or s.lineno)), None)
+            if at is None or not _is_one_call(at):
+                return  # the statement that broke the graph may have a rest to run
+            before = before[before.index(at) + 1 :]
+        exec(self._compile_tree(ast.Module(before, [])), self._namespace)  # type: ignore[arg-type]
+
+    def _function(self) -> Callable[[], Any]:
         from dynamo_nb.capture import compiler
 
         function = types.FunctionType(self.code, self._namespace, FUNCTION)  # type: ignore[arg-type]
@@ -72,10 +104,21 @@ class Body:
         return run
 
 
-def compiled() -> Callable[[], Any]:
-    """Return the body of the run under way, compiled. Called from rewritten cells."""
+def _is_one_call(statement: ast.stmt) -> bool:
+    """Say whether a statement is one call of a name with names and constants, and no more."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return isinstance(call.func, (ast.Name, ast.Attribute)) and all(
+        isinstance(value, (ast.Name, ast.Constant)) for value in given
+    )
+
+
+def run() -> Any:
+    """Run the body of the run under way, compiled. Called from rewritten cells."""
     assert Body.current is not None
-    return Body.current.function()
+    return Body.current.run()
 
 
 def split(tree: ast.Module) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -134,8 +177,8 @@ def body_of(
     stored = _bound_names(compile_tree(ast.Module(body, [])))
     module = compile_tree(ast.Module([_function(body, stored)], []))
     code = next(const for const in module.co_consts if inspect.iscode(const))
-    call = ast.parse(f"__import__({__name__!r}, None, None, ('compiled',)).compiled()()").body[0]
-    return ast.Module([*preamble, call], []), Body(code, stored)
+    call = ast.parse(f"__import__({__name__!r}, None, None, ('run',)).run()").body[0]
+    return ast.Module([*preamble, call], []), Body(code, stored, body, compile_tree)
 
 
 def _bound_names(code: types.CodeType) -> list[str]:

@@ -7,6 +7,7 @@ import copy
 import time
 import traceback
 from contextlib import ExitStack
+from types import CodeType
 from typing import Any
 
 from msgspec.structs import replace
@@ -196,11 +197,23 @@ class Execution:
 
 
 def error_of(exc: BaseException | None, file: str) -> CellError | None:
-    """Return the exception that ended a cell, with the innermost line of the cell it came from."""
+    """Return the exception that ended a cell, with the innermost line of the cell it came from.
+
+    Code that Dynamo made has no line for the call of its graph: then it is the line of the call.
+    """
     if exc is None:
         return None
     line = exc.lineno if isinstance(exc, SyntaxError) and exc.filename == file else None
     for frame, lineno in traceback.walk_tb(exc.__traceback__):
-        if frame.f_code.co_filename == file:
+        if frame.f_code.co_filename == file and not _is_at_graph(frame.f_code, lineno):
             line = lineno
     return CellError(type=type(exc).__name__, message=str(exc), line=line)
+
+
+def _is_at_graph(code: CodeType, line: int) -> bool:
+    """Say whether a place in code that Dynamo made is the call of its graph.
+
+    That call is given the first line of the code, whatever the graph was at.
+    """
+    is_made = any(name.startswith("__compiled_fn") for name in code.co_names)
+    return is_made and line == code.co_firstlineno
