@@ -6,7 +6,7 @@ from typing import Any
 
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["install_kernel_code", "install_kernel_nodes"]
+__all__ = ["extern_nodes", "install_kernel_code", "install_kernel_nodes"]
 
 
 def install_kernel_code(hooked: Hooked) -> None:
@@ -44,6 +44,7 @@ def install_kernel_nodes(hooked: Hooked) -> None:
                 "name": kernel_name,
                 "is_extern": bool(is_extern),
                 "nodes": _extern_origins(schedule) if is_extern else _fused_origins(schedule),
+                "ops": _operations(schedule, is_extern),
                 "direction": recorder.graph,
             },
         )
@@ -53,8 +54,27 @@ def install_kernel_nodes(hooked: Hooked) -> None:
 
 
 def _extern_origins(kernel: Any) -> list[str]:
-    origin = kernel.origin_node
-    return [origin.name] if origin is not None else [node.name for node in kernel.origins]
+    """Return the nodes that an extern call computes: its own, not those that lead up to it."""
+    return [node.name for node in extern_nodes(kernel)]
+
+
+def extern_nodes(kernel: Any) -> list[Any]:
+    """Return the FX nodes that an extern call computes.
+
+    `origin_node` is missing where it has several results; then `origins` holds what led to it, too.
+    """
+    if kernel.origin_node is not None:
+        return [kernel.origin_node]
+    operator = getattr(kernel, "op_overload", None)
+    own = [node for node in kernel.origins if operator is not None and node.target is operator]
+    return own or list(kernel.origins)
+
+
+def _operations(schedule: Any, is_extern: bool) -> list[str]:
+    """Return the names of the scheduled operations that a kernel does: `op3`."""
+    if is_extern:
+        return [str(schedule.get_operation_name())]
+    return [item.get_name() for item in schedule if getattr(item, "node", None) is not None]
 
 
 def _fused_origins(schedule: Any) -> list[str]:

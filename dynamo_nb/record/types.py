@@ -357,8 +357,8 @@ class Kernel(_Data, frozen=True):
     `nodes` were fused into it; `calls` counts its call sites in the output code.
 
     Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
-    kernel, and `flops` the arithmetic operations; sizes that are symbols count with the values
-    seen. `replaces` is how many operators eager would run for it, one launch each.
+    kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
+    sizes that are symbols count with the values seen. `replaces` is how many operators eager would run for it, one launch each.
     """
 
     name: str
@@ -370,7 +370,7 @@ class Kernel(_Data, frozen=True):
     code_line: int | None = None
     reads: dict[str, int] = {}
     writes: dict[str, int] = {}
-    flops: int = 0
+    flops: int | None = None
     replaces: int = 0
 
     @property
@@ -380,8 +380,8 @@ class Kernel(_Data, frozen=True):
 
     @property
     def intensity(self) -> float | None:
-        """Arithmetic operations a byte; None where nothing is known of its buffers."""
-        return self.flops / self.bytes if self.bytes else None
+        """Arithmetic operations a byte; None where either is not known."""
+        return self.flops / self.bytes if self.bytes and self.flops is not None else None
 
 
 class Buffer(_Data, frozen=True):

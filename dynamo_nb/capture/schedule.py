@@ -1,0 +1,313 @@
+"""Inductor's schedule: what was fused, what each group reads and writes, what was not fused."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import fx
+
+from dynamo_nb.capture.kernels import extern_nodes
+from dynamo_nb.capture.recorder import Hooked
+
+__all__ = ["install_schedule"]
+
+#: What a loop body does besides arithmetic: memory, indices, types.
+_NO_ARITHMETIC = {
+    "bucketize",
+    "check_bounds",
+    "constant",
+    "device_assert_async",
+    "frexp",
+    "get_index",
+    "identity",
+    "index_expr",
+    "indirect_indexing",
+    "load",
+    "load_seed",
+    "masked",
+    "output",
+    "partial_accumulate",
+    "store",
+    "store_reduction",
+    "to_dtype",
+    "to_dtype_bitcast",
+}
+
+#: More pairs than these, of one graph, say nothing new.
+_UNFUSED_KEPT = 400
+
+
+class _Declined:
+    """What Inductor said of the pairs that it did not fuse, by the names of the two."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[tuple[str, str], str] = {}
+        self._said: dict[tuple[str, str], str] = {}
+
+    def say(self, why: Any, reason: str, *args: Any) -> None:
+        """Take in a reason."""
+        self._said[why.name1, why.name2] = reason % args if args else reason
+
+    def answer(
+        self, can_fuse: bool, _: Any, node1: Any, node2: Any, *__: Any, **___: Any
+    ) -> None:
+        """Take in an answer: a backend may decline without a reason."""
+        if not can_fuse:
+            pair = node1.get_name(), node2.get_name()
+            self.pairs.pop(pair, None)
+            self.pairs[pair] = self._said.pop(pair, "")
+
+    def clear(self) -> None:
+        """Forget all: the next graph begins."""
+        self.pairs.clear()
+        self._said.clear()
+
+
+def install_schedule(hooked: Hooked) -> None:
+    """Watch `Scheduler.codegen`, and which pairs were not fused on the way there.
+
+    `WhyNoFuse.__call__` gets the reason that torch's own fusion log prints
+    (`torch/_inductor/scheduler.py`, 2.13).
+    """
+    from torch._inductor import scheduler
+
+    recorder = hooked.recorder
+    declined = _Declined()
+
+    def on_codegen(_: Any, schedule: Any) -> None:
+        try:
+            found = _schedule(schedule, declined.pairs)
+            recorder.emit("schedule", {"direction": recorder.graph, **found})
+        finally:
+            declined.clear()
+
+    hooked.around(scheduler.WhyNoFuse, "__call__", before=declined.say)
+    hooked.around(scheduler.Scheduler, "can_fuse", after=declined.answer)
+    hooked.around(scheduler.Scheduler, "codegen", after=on_codegen)
+
+
+def _schedule(schedule: Any, declined: dict[tuple[str, str], str]) -> dict[str, Any]:
+    from torch._inductor.virtualized import V
+
+    graph = V.graph
+    groups = [_group(node) for node in schedule.nodes]
+    touched = {name for group in groups for side in ("reads", "writes") for name in group[side]}
+    return {
+        "groups": groups,
+        "buffers": list(_buffers(graph, touched)),
+        "unfused": list(_unfused(schedule.nodes, declined)),
+        "in_place": dict(graph.wrapper_code.reuses),
+        "folded": dict(_folded(graph.module.graph)),
+    }
+
+
+# ------------------------------------------------------------------ groups
+
+
+def _group(node: Any) -> dict[str, Any]:
+    """Return one thing that is scheduled: its operations, its buffers with the bytes of each."""
+    parts = list(node.get_nodes())
+    return {
+        "ops": [part.get_name() for part in parts],
+        "nodes": list(dict.fromkeys(name for part in parts for name in _origins(part))),
+        "loops": _loops(node),
+        "reads": _accesses(node, include_reads=True, include_writes=False),
+        "writes": _accesses(node, include_reads=False, include_writes=True),
+        "flops": _total(map(_flops, parts)),
+    }
+
+
+def _origins(part: Any) -> list[str]:
+    return [origin.name for origin in part.node.get_origins()] if part.node is not None else []
+
+
+def _loops(node: Any) -> list[list[str]]:
+    """Return the sizes of a group's loops: those that stay, and those that are reduced over."""
+    sizes = getattr(node, "group", (None, None))[1]
+    if not isinstance(sizes, tuple | list) or len(sizes) != 2:
+        return []
+    return [
+        [str(size) for size in side] if isinstance(side, tuple | list) else [str(side)]
+        for side in sizes
+    ]
+
+
+def _accesses(node: Any, **sides: bool) -> dict[str, int]:
+    """Return the bytes of each buffer as Inductor estimates them: each is read or written once.
+
+    What one operation of the group leaves for another is not counted.
+    """
+    accesses = node.get_read_write_buffer_accesses(**sides)
+    return {name: int(size) for name, size in accesses.items() if size}
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum, None where a part of it is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def _flops(part: Any) -> int | None:
+    """Return how many arithmetic operations a scheduled operation takes, None where unknown.
+
+    Matrix products and the like by torch's own formulas (`torch/utils/flop_counter.py`), loops by
+    the operations of their body. Symbolic sizes count by their hints.
+    """
+    body = getattr(part, "_body", None)
+    if body is None:
+        own = extern_nodes(part.node) if part.is_extern() or part.is_template() else []
+        return _formula(own[0]) if len(own) == 1 else None
+    work = sum(count for name, count in body.op_counts.items() if name not in _NO_ARITHMETIC)
+    for sizes in part.get_ranges():
+        for size in sizes:
+            work *= _hint(size)
+    return int(work)
+
+
+def _formula(node: fx.Node) -> int | None:
+    from torch.utils.flop_counter import flop_registry
+
+    formula = flop_registry.get(getattr(node.target, "overloadpacket", node.target))
+    if formula is None:
+        return None
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda used: used.meta.get("val"))
+    try:
+        return _hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
+    except Exception:  # formulas assert what they take for granted
+        return None
+
+
+def _hint(size: Any) -> int:
+    from torch._inductor.virtualized import V
+
+    if isinstance(size, torch.SymInt):
+        size = size.node.expr
+    return int(size) if isinstance(size, int) else int(V.graph.sizevars.optimization_hint(size, 1))
+
+
+# ------------------------------------------------------------------ buffers
+
+
+def _buffers(graph: Any, touched: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the buffers that exist at run time: inputs, constants, what kernels leave."""
+    outputs = set(graph.get_output_names())
+    for name, item in graph.graph_inputs.items():
+        if name in touched or name in outputs:
+            yield from _buffer(name, item, "input", name)
+    for name, item in graph.constants.items():
+        if name in touched:
+            yield {"name": name, "role": "constant", "node": "", **_of_tensor(item)}
+    for name, item in graph.name_to_buffer.items():
+        if name not in graph.removed_buffers and (name in touched or name in outputs):
+            origin = item.get_origin_node()
+            role = "output" if name in outputs else "intermediate"
+            yield from _buffer(name, item, role, origin.name if origin is not None else "")
+
+
+def _buffer(name: str, item: Any, role: str, node: str) -> Iterator[dict[str, Any]]:
+    """Yield a buffer; nothing where it has no layout of its own (several results, no result)."""
+    layout = item.maybe_get_layout() if hasattr(item, "maybe_get_layout") else None
+    layout = layout if layout is not None else getattr(item, "layout", None)
+    if getattr(layout, "size", None) is None or getattr(layout, "dtype", None) is None:
+        return
+    size, stride = list(layout.size), list(layout.stride or ())
+    count = layout.dtype.itemsize
+    for length in size:
+        count *= _hint(length)
+    yield {
+        "name": name,
+        "role": role,
+        "node": node,
+        "shape": [_size(length) for length in size],
+        "stride": [_size(step) for step in stride],
+        "dtype": str(layout.dtype).removeprefix("torch."),
+        "device": str(layout.device),
+        "bytes": count,
+        "mutates": list(_names(item, "get_mutation_names")),
+        "views": list(_names(item, "get_inputs_that_alias_output")),
+    }
+
+
+def _of_tensor(tensor: torch.Tensor) -> dict[str, Any]:
+    return {
+        "shape": list(tensor.shape),
+        "stride": list(tensor.stride()),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "device": str(tensor.device),
+        "bytes": tensor.numel() * tensor.dtype.itemsize,
+        "mutates": [],
+        "views": [],
+    }
+
+
+def _size(size: Any) -> int | str:
+    text = str(size)
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _names(item: Any, method: str) -> Iterable[str]:
+    get = getattr(item, method, None)
+    return get() if get is not None else ()
+
+
+# ------------------------------------------------------------------ what is no kernel's work
+
+
+def _unfused(
+    nodes: list[Any], declined: dict[tuple[str, str], str]
+) -> Iterator[tuple[int, int, list[str], str]]:
+    """Yield `(writer, reader, buffers, reason)` for groups of which one reads what another wrote.
+
+    Inductor asks in rounds, first about single operations, and about pairs that only share an
+    input. Its last answer on two parts of the groups that do hand something on is the one that
+    counts.
+    """
+    parts = {part.get_name(): part for node in nodes for part in node.get_nodes()}
+    place = {part.get_name(): at for at, node in enumerate(nodes) for part in node.get_nodes()}
+    reasons: dict[tuple[int, int], str] = {}
+    for (first, second), reason in declined.items():
+        one, other = ([parts.get(op) for op in name.split("_")] for name in (first, second))
+        if None not in one and None not in other and _handed_on(one, other):
+            pair = place[one[0].get_name()], place[other[0].get_name()]
+            reasons.pop(pair, None)
+            reasons[pair] = reason
+    for (writer, reader), reason in list(reasons.items())[:_UNFUSED_KEPT]:
+        if writer != reader:
+            yield writer, reader, _handed_on([nodes[writer]], [nodes[reader]]), reason
+
+
+def _handed_on(writers: list[Any], readers: list[Any]) -> list[str]:
+    """Return the buffers that some operations write and others read."""
+    written = {dep.name for node in writers for dep in node.read_writes.writes}
+    read = {dep.name for node in readers for dep in node.read_writes.reads}
+    return sorted(written & read)
+
+
+def _folded(graph: fx.Graph) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that need no kernel, each with why; some of them get one all the same."""
+    for node in graph.nodes:
+        if node.op.startswith("call") and (why := _needless(node)):
+            yield node.name, why
+
+
+def _needless(node: fx.Node) -> str:
+    """Return why a call node may come to nothing by itself, in a word of the record's `Folded`."""
+    value = node.meta.get("val")
+    if node.target is operator.getitem:
+        return "result"
+    if getattr(node.target, "is_view", False):
+        return "view"
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float | bool):
+        return "size"
+    if value is None:
+        return "effect"
+    if not node.users:
+        return "dead"
+    if isinstance(value, torch.Tensor) and not any(
+        used.op == "placeholder" or used.op.startswith("call") for used in node.all_input_nodes
+    ):
+        return "constant"
+    return ""
