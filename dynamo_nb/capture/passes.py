@@ -28,11 +28,34 @@ _CUSTOM = ("pre_grad_custom", "joint_custom", "post_grad_custom", "custom_backen
 
 
 class _Line(NamedTuple):
-    """A node, as it is compared: its name, what it computes, and its source places."""
+    """A node as it was: FX replaces a node's arguments, and never changes them."""
 
     name: str
-    text: str
-    places: list[Place]
+    op: str
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    value: Any
+    stack_trace: str | None
+
+    def is_same(self, other: _Line) -> bool:
+        """Tell whether two states of a node are alike; texts are only made where parts differ."""
+        parts = zip(self[1:], other[1:], strict=True)
+        return all(mine is theirs for mine, theirs in parts) or self.text == other.text
+
+    @property
+    def text(self) -> str:
+        """What the node computes, and the kind of value that it gives, on one line."""
+        arguments = [repr(argument) for argument in self.args]
+        arguments += [f"{name}={value!r}" for name, value in self.kwargs.items()]
+        has_kind = self.value is not None and self.op != "output"
+        kind = f" -> {brief(self.value)}" if has_kind else ""
+        return without_addresses(f"{node_target(self.target)}({', '.join(arguments)}){kind}")
+
+    @property
+    def places(self) -> list[Place]:
+        """Where the node comes from, outermost first."""
+        return parse_stack_trace(self.stack_trace)
 
 
 class _Watched(NamedTuple):
@@ -127,18 +150,17 @@ def _first_line(error: BaseException) -> str:
 
 def _lines(graph: fx.Graph) -> list[_Line]:
     return [
-        _Line(node.name, _text(node), parse_stack_trace(node.meta.get("stack_trace")))
+        _Line(
+            node.name,
+            node.op,
+            node.target,
+            node.args,
+            node.kwargs,
+            node.meta.get("val", node.meta.get("example_value")),
+            node.meta.get("stack_trace"),
+        )
         for node in graph.nodes
     ]
-
-
-def _text(node: fx.Node) -> str:
-    """Return what a node computes, and the kind of value that it gives, on one line."""
-    arguments = [repr(argument) for argument in node.args]
-    arguments += [f"{name}={value!r}" for name, value in node.kwargs.items()]
-    value = node.meta.get("val", node.meta.get("example_value"))
-    kind = "" if value is None or node.op == "output" else f" -> {brief(value)}"
-    return without_addresses(f"{node_target(node.target)}({', '.join(arguments)}){kind}")
 
 
 def _emit(recorder: Recorder, watched: _Watched, graph: fx.Graph, error: str = "") -> None:
@@ -186,7 +208,7 @@ def _difference(before: list[_Line], after: list[_Line]) -> tuple[list[dict[str,
         rows += [_row("removed", line, None) for line in gone]
         for line in after[begin:end]:
             was = old.get(line.name)
-            if was is not None and was.text == line.text:
+            if was is not None and was.is_same(line):
                 same += 1
             else:
                 rows.append(_row("added" if was is None else "changed", was, line))
