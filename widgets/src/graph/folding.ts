@@ -48,15 +48,18 @@ export class Signatures {
   constructor(readonly model: GraphModel) {}
 
   of(box: Box): number {
+    if (!isGroup(box)) return this.number(shortTarget(this.model.nodes[box.node]!.target));
     let found = this.known.get(box);
     if (found === undefined) {
-      const text = isGroup(box)
-        ? `${box.detail}(${box.kids.map((kid) => this.of(kid)).join()})`
-        : shortTarget(this.model.nodes[box.node]!.target);
-      found = this.numbers.get(text) ?? this.numbers.size;
-      this.numbers.set(text, found);
+      found = this.number(`${box.detail}(${box.kids.map((kid) => this.of(kid)).join()})`);
       this.known.set(box, found);
     }
+    return found;
+  }
+
+  private number(text: string): number {
+    let found = this.numbers.get(text);
+    if (found === undefined) this.numbers.set(text, (found = this.numbers.size));
     return found;
   }
 }

@@ -57,6 +57,36 @@ const SNAP = 24; // how far a vertex is moved to make a line straight
 const SWEEPS = 6;
 const PASSES = 3;
 
+/** Places groups; those that are wired alike, as equal layers are, share one placement. */
+export class Placer {
+  private readonly known = new Map<number, { wiring: Wiring; placement: Placement }[]>();
+
+  place(wiring: Wiring): Placement {
+    const hash = hashOf(wiring);
+    const alike = this.known.get(hash) ?? [];
+    let found = alike.find((one) => sameWiring(one.wiring, wiring));
+    if (!found) {
+      found = { wiring, placement: layered(wiring) };
+      alike.push(found);
+      this.known.set(hash, alike);
+    }
+    return found.placement;
+  }
+}
+
+const NUMBERS = ["inPorts", "outPorts", "last", "chains"] as const;
+const LISTS = ["to", "from", "width", "height", "chain", "fromShift", "toShift"] as const;
+
+function hashOf(wiring: Wiring): number {
+  let hash = 0;
+  for (const name of LISTS) for (const one of wiring[name]) hash = (Math.imul(hash, 31) + 64 * one) | 0;
+  return hash;
+}
+
+const sameWiring = (a: Wiring, b: Wiring): boolean =>
+  NUMBERS.every((name) => a[name] === b[name]) &&
+  LISTS.every((name) => a[name].length === b[name].length && a[name].every((one, at) => one === b[name][at]));
+
 export function layered(wiring: Wiring): Placement {
   const rows = rank(wiring);
   const net = new Net(wiring, rows);

@@ -4,7 +4,7 @@
  */
 import { sizeOf, headWidth, HEAD, PAD } from "./sizes";
 import { hasWideOutput } from "./model";
-import { layered, type Placement, type Wiring } from "./layered";
+import { Placer, type Placement, type Wiring } from "./layered";
 import { type Box, isGroup, type Tree } from "./tree";
 
 /** One drawn line. `from` is the box whose value it carries, `to` the box or group it leads to. */
@@ -35,48 +35,51 @@ interface Wire {
   to: Box | null; // null: goes out through a port
 }
 
-/** What is known of an open group while its parent is laid out. */
+/** What is known of an open group while its parent is laid out; by the group's id. */
+type Levels = (Level | undefined)[];
+
 interface Level {
-  wires: Map<number, Wire>;
-  inPorts: Map<Box, number>;
-  outPorts: Map<Box, number>;
+  wires: Wire[];
+  /** The wires that others may share: those that pass the group's border, or another one's. */
+  shared: Set<number>;
+  /** By the producer's id, the number of its port. */
+  inPorts: Map<number, number>;
+  outPorts: Map<number, number>;
   placement: Placement | null;
   left: number;
 }
 
 export function layout(tree: Tree): Scene {
-  const levels = new Map<Box, Level>();
+  const levels: Levels = new Array(tree.boxes.length);
   wire(tree, levels);
-  measure(tree.root, tree, levels);
+  measure(tree.root, tree, levels, new Placer());
   const scene: Scene = { boxes: [], segments: [], width: tree.root.w, height: tree.root.h };
   tree.root.x = tree.root.y = 0;
   settle(tree.root, levels, scene);
   return scene;
 }
 
-function levelOf(group: Box, levels: Map<Box, Level>): Level {
-  let level = levels.get(group);
+function levelOf(group: Box, levels: Levels): Level {
+  let level = levels[group.id];
   if (!level) {
-    level = { wires: new Map(), inPorts: new Map(), outPorts: new Map(), placement: null, left: 0 };
-    levels.set(group, level);
+    levels[group.id] = level = { wires: [], shared: new Set(), inPorts: new Map(), outPorts: new Map(), placement: null, left: 0 };
   }
   return level;
 }
 
 /** Lead every value to its users, level by level. */
-function wire(tree: Tree, levels: Map<Box, Level>): void {
+function wire(tree: Tree, levels: Levels): void {
   const { model } = tree;
   const shown = shownBoxes(tree);
-  const seen = new Set<number>();
+  const last = new Int32Array(tree.boxes.length).fill(-1); // a box's nodes follow each other
   for (const user of tree.order) {
     if (user === model.output && hasWideOutput(model)) continue;
     const to = shown[user]!;
     for (const input of model.inputs[user]!) {
       const from = shown[input];
       if (!from || from === to) continue;
-      const pair = from.id * tree.boxes.length + to.id;
-      if (seen.has(pair)) continue;
-      seen.add(pair);
+      if (last[from.id] === to.id) continue;
+      last[from.id] = to.id;
       lead(from, to, tree, levels);
     }
   }
@@ -92,14 +95,18 @@ function shownBoxes(tree: Tree): (Box | undefined)[] {
   return shown;
 }
 
-function lead(producer: Box, consumer: Box, tree: Tree, levels: Map<Box, Level>): void {
+function lead(producer: Box, consumer: Box, tree: Tree, levels: Levels): void {
   const size = tree.boxes.length + 1;
   const add = (group: Box, from: Box | null, to: Box | null): void => {
     const level = levelOf(group, levels);
-    const key = producer.id * size + (to ? to.id : size - 1);
-    if (!level.wires.has(key)) level.wires.set(key, { producer, from, to });
-    if (!from && !level.inPorts.has(producer)) level.inPorts.set(producer, level.inPorts.size);
-    if (!to && !level.outPorts.has(producer)) level.outPorts.set(producer, level.outPorts.size);
+    if (from !== producer || to !== consumer) {
+      const key = producer.id * size + (to ? to.id : size - 1);
+      if (level.shared.has(key)) return;
+      level.shared.add(key);
+    }
+    level.wires.push({ producer, from, to });
+    if (!from && !level.inPorts.has(producer.id)) level.inPorts.set(producer.id, level.inPorts.size);
+    if (!to && !level.outPorts.has(producer.id)) level.outPorts.set(producer.id, level.outPorts.size);
   };
   let from = producer;
   let to = consumer;
@@ -116,14 +123,14 @@ function lead(producer: Box, consumer: Box, tree: Tree, levels: Map<Box, Level>)
 }
 
 /** Size a box; an open group by placing what it holds. */
-function measure(box: Box, tree: Tree, levels: Map<Box, Level>): void {
+function measure(box: Box, tree: Tree, levels: Levels, placer: Placer): void {
   if (!isGroup(box) || !box.open) {
     [box.w, box.h] = sizeOf(box, tree.model);
     return;
   }
-  for (const kid of box.kids) measure(kid, tree, levels);
+  for (const kid of box.kids) measure(kid, tree, levels, placer);
   const level = levelOf(box, levels);
-  const placement = layered(wiringOf(box, level, tree, levels));
+  const placement = placer.place(wiringOf(box, level, tree, levels));
   const head = box.parent ? HEAD : 0;
   level.placement = placement;
   box.w = Math.max(placement.width, headWidth(box)) + 2 * PAD;
@@ -135,7 +142,7 @@ function measure(box: Box, tree: Tree, levels: Map<Box, Level>): void {
 const contentTop = (group: Box, level: Level): number =>
   (group.parent ? HEAD : 0) + (level.inPorts.size ? 0 : PAD);
 
-function wiringOf(group: Box, level: Level, tree: Tree, levels: Map<Box, Level>): Wiring {
+function wiringOf(group: Box, level: Level, tree: Tree, levels: Levels): Wiring {
   const boxes = group.kids.length;
   const wiring: Wiring = {
     width: group.kids.map((kid) => kid.w),
@@ -150,14 +157,14 @@ function wiringOf(group: Box, level: Level, tree: Tree, levels: Map<Box, Level>)
     chain: [],
     chains: 0,
   };
-  const chains = new Map<Box, number>(); // a value leaves a group's row at one place only
-  for (const { producer, from, to } of level.wires.values()) {
-    let chain = chains.get(producer);
-    if (chain === undefined) chains.set(producer, (chain = chains.size));
+  const chains = new Map<number, number>(); // a value leaves a group's row at one place only
+  for (const { producer, from, to } of level.wires) {
+    let chain = chains.get(producer.id);
+    if (chain === undefined) chains.set(producer.id, (chain = chains.size));
     wiring.chain.push(chain);
-    wiring.from.push(from ? from.at : boxes + level.inPorts.get(producer)!);
+    wiring.from.push(from ? from.at : boxes + level.inPorts.get(producer.id)!);
     wiring.to.push(
-      to ? to.at : boxes + level.inPorts.size + level.outPorts.get(producer)!,
+      to ? to.at : boxes + level.inPorts.size + level.outPorts.get(producer.id)!,
     );
     wiring.fromShift.push(from ? portShift(from, producer, "outPorts", levels) : 0);
     wiring.toShift.push(to ? portShift(to, producer, "inPorts", levels) : 0);
@@ -171,17 +178,17 @@ function portShift(
   box: Box,
   producer: Box,
   side: "inPorts" | "outPorts",
-  levels: Map<Box, Level>,
+  levels: Levels,
 ): number {
-  const level = levels.get(box);
-  const port = level?.[side].get(producer);
+  const level = levels[box.id];
+  const port = level?.[side].get(producer.id);
   if (!level?.placement || port === undefined) return 0;
   const before = box.kids.length + (side === "outPorts" ? level.inPorts.size : 0);
   return level.placement.x[before + port]! + level.left - box.w / 2;
 }
 
 /** Turn places within groups into places in the drawing. */
-function settle(group: Box, levels: Map<Box, Level>, scene: Scene): void {
+function settle(group: Box, levels: Levels, scene: Scene): void {
   const level = levelOf(group, levels);
   const placement = level.placement!;
   const left = group.x + level.left;
@@ -193,27 +200,31 @@ function settle(group: Box, levels: Map<Box, Level>, scene: Scene): void {
     if (isGroup(kid) && kid.open) settle(kid, levels, scene);
   });
   let edge = 0;
-  for (const { producer, from, to } of level.wires.values()) {
-    const { points, branch, stub } = placement.lines[edge++]!;
-    move(points, left, top);
+  for (const { producer, from, to } of level.wires) {
+    const line = placement.lines[edge++]!;
+    const { branch } = line;
+    const points = moved(line.points, left, top);
     if (!from) points[1] = group.y;
     const target = to ?? group;
     const arrow = !!to && !(isGroup(to) && to.open);
-    if (!stub) {
+    if (!line.stub) {
       if (!to) points[points.length - 1] = group.y + group.h;
       scene.segments.push({ from: producer, to: target, arrow, far: null, points, branch });
       continue;
     }
-    move(stub, left, top);
+    const stub = moved(line.stub, left, top);
     if (!to) stub[3] = group.y + group.h;
     scene.segments.push({ from: producer, to: target, arrow: false, far: target, points, branch });
     scene.segments.push({ from: producer, to: target, arrow, far: producer, points: stub, branch });
   }
 }
 
-function move(points: number[], dx: number, dy: number): void {
-  for (let at = 0; at < points.length; at += 2) {
-    points[at]! += dx;
-    points[at + 1]! += dy;
+/** A line at its place: the one that it is made from may belong to several groups. */
+function moved(points: number[], dx: number, dy: number): number[] {
+  const placed = points.slice();
+  for (let at = 0; at < placed.length; at += 2) {
+    placed[at]! += dx;
+    placed[at + 1]! += dy;
   }
+  return placed;
 }

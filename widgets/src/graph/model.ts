@@ -50,10 +50,13 @@ function indices(names: string[], index: Map<string, number>): number[] {
   const found: number[] = [];
   for (const name of names) {
     const at = index.get(name);
-    if (at !== undefined) found.push(at);
+    if (at !== undefined && (found.length > FEW || !found.includes(at))) found.push(at);
   }
-  return found.length > 1 ? [...new Set(found)] : found;
+  return found.length > FEW ? [...new Set(found)] : found;
 }
+
+/** So many are compared one by one: a set is dear to make. */
+const FEW = 8;
 
 const PARAMETER = /_(?:parameters|buffers)_(\w+?)_?$/;
 const AOT_INPUT = /^(?:primals_(\d+)|arg(\d+)_1)$/;
@@ -92,9 +95,14 @@ function parameterNames(model: GraphModel, compile: Compile | undefined): Parame
 }
 
 function usedInOneModule(model: GraphModel, at: number): boolean {
-  const users = model.users[at]!.filter((user) => user !== model.output);
-  const modules = new Set(users.map((user) => model.nodes[user]!.module_stack.at(-1)?.[0] ?? ""));
-  return modules.size === 1 && !modules.has("");
+  let only = "";
+  for (const user of model.users[at]!) {
+    if (user === model.output) continue;
+    const module = model.nodes[user]!.module_stack.at(-1)?.[0] ?? "";
+    if (!module || (only && module !== only)) return false;
+    only = module;
+  }
+  return only !== "";
 }
 
 /**
@@ -144,8 +152,16 @@ function markReturned(model: GraphModel, compile: Compile | undefined): void {
 export const hasWideOutput = (model: GraphModel): boolean =>
   model.output >= 0 && model.inputs[model.output]!.length > WIDE_OUTPUT;
 
+const shortTargets = new Map<string, string>();
+
 /** An operator's name without its package: `aten.mm`, `layer_norm`, `add`. */
 export function shortTarget(target: string): string {
+  let short = shortTargets.get(target);
+  if (short === undefined) shortTargets.set(target, (short = withoutPackage(target)));
+  return short;
+}
+
+function withoutPackage(target: string): string {
   const parts = target.split(".");
   if (parts[0] === "aten" || parts[0] === "prims") return parts.slice(0, 2).join(".");
   if (parts[0] === "torch" && parts[1] === "ops") return parts.slice(2, 4).join(".");

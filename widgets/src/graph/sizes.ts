@@ -29,7 +29,7 @@ export function textsOf(box: Box, model: GraphModel): Texts {
   return {
     name: clip(node.name, MAX_NAME),
     beside: clip(operatorBeside(node), MAX_NAME),
-    below: clip([box.detail, value].filter(Boolean).join(" · "), MAX_SMALL),
+    below: clip(box.detail && value ? `${box.detail} · ${value}` : box.detail || value, MAX_SMALL),
     inside: insideText(box, model),
   };
 }
