@@ -49,7 +49,8 @@ Afterwards
     %dynamo save FILE       write it: a page when FILE ends in .html, else the record as JSON
     %dynamo load FILE       show a record that was saved
     %dynamo would f(x)      which entry this call would hit, or which guards fail; nothing is run
-    %dynamo try             run the mends for the last report's findings on copies, and compare
+    %dynamo try             run the mends for the last report's findings on copies, and compare;
+                            each for --timeout SECONDS at most (a minute, and the cell's own time)
     %dynamo diff            what is different in the last report, compared to the one before
     %dynamo diff A B        the same for two reports by name; --times, --save FILE
     %dynamo guards f(x)     what checking this call's guards costs (it makes the call a few times)
@@ -83,6 +84,7 @@ class Options(Struct, frozen=True, kw_only=True):
     check: bool = False
     target: list[str] = []
     sass: bool = False
+    interpret: bool = False
     device: str | None = None
     config: dict[str, Any] = {}
     save: str | None = None
@@ -195,6 +197,12 @@ def argument_parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--sass", action="store_true", help="with --target, disassemble the binaries of CUDA, too"
     )
+    how.add_argument(
+        "--interpret",
+        action="store_true",
+        help="with --target, run the Triton kernels on the cell's inputs in Triton's interpreter, "
+        "on the CPU, and compare with eager",
+    )
     how.add_argument("--device", metavar="NAME", help="run under torch.device(NAME)")
     how.add_argument(
         "--config",
@@ -246,8 +254,9 @@ def parse(line: str) -> Options:
         raise UsageError(f"%%dynamo: --as-is and --compile {known.compile} contradict each other.")
     if known.mode is not None and known.options:
         raise UsageError("%%dynamo: torch.compile takes either --mode or --options, not both.")
-    if known.sass and not known.target:
-        raise UsageError("%%dynamo: --sass needs a --target, as in --target cuda:90 --sass.")
+    for flag in ("sass", "interpret"):
+        if getattr(known, flag) and not known.target:
+            raise UsageError(f"%%dynamo: --{flag} needs a target: --target cuda:90 --{flag}.")
     return Options(
         fullgraph=known.fullgraph,
         backend=known.backend,
@@ -259,6 +268,7 @@ def parse(line: str) -> Options:
         check=known.check,
         target=list(dict.fromkeys(known.target or ())),
         sass=known.sass,
+        interpret=known.interpret,
         device=known.device,
         config=dict(known.config or ()),
         save=known.save,

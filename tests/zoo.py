@@ -78,7 +78,7 @@ ZOO = [
         "attention",
         "q, k, v",
         "F.scaled_dot_product_attention(q, k, v, is_causal=True) * 2",
-        ("torch.randn(1, 2, 16, 32)",) * 3,
+        ("torch.randn(1, 2, 16, 32).half()",) * 3,
     ),
     Function(
         "scatter",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -22,10 +22,24 @@ from torch.fx.node import map_aggregate, map_arg
 
 from dynamo_nb.capture import user_kernels
 
-__all__ = ["GraphText", "Input", "NodeText", "UntakableError", "pack", "unpack"]
+__all__ = [
+    "GraphText",
+    "Input",
+    "NodeText",
+    "Taken",
+    "UntakableError",
+    "graph_module",
+    "pack",
+    "pack_inputs",
+    "sources",
+    "unpack",
+]
 
 #: Kinds of tensors that are nothing but their sizes, strides and dtype.
 _PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
+
+#: Elements of all inputs up to which they are interpreted: it takes a second for some 100000.
+_ELEMENTS = 1 << 20
 
 _UNTOLD = (fx.Node, fx.Graph, torch.nn.Module)
 
@@ -89,8 +103,7 @@ class Taken(Struct, kw_only=True):
     inputs: list[Input]
     symbols: list[Symbol]
     grad: bool
-    kernels: dict[int, Any]
-    constants: dict[int, Any]
+    has_user_kernels: bool = False
 
 
 # ------------------------------------------------------------------ out
@@ -106,14 +119,12 @@ def pack(module: fx.GraphModule) -> bytes:
     """
     symbols: dict[str, Symbol] = {}
     inputs = [_input(node, symbols) for node in module.graph.nodes if node.op == "placeholder"]
-    kernels, constants = user_kernels.used_by(module)
     taken = Taken(
         graph=_graph_text(module),
         inputs=inputs,
         symbols=list(symbols.values()),
         grad=torch.is_grad_enabled(),
-        kernels=kernels,
-        constants=constants,
+        has_user_kernels=user_kernels.are_in(module),
     )
     return _dumps(taken)
 
@@ -176,9 +187,10 @@ def _graph_text(module: fx.GraphModule) -> GraphText:
 def _node_text(node: fx.Node) -> NodeText:
     if node.op == "call_module":
         raise UntakableError(f"node `{node.name}` calls a module")
-    args, kwargs = map_arg((node.args, node.kwargs), lambda used: _Name(used.name))
-    text = NodeText(node.op, node.name, node.target, args, kwargs, _meta(node))
     try:
+        given = node.args, user_kernels.travelling(node)
+        args, kwargs = map_arg(given, lambda used: _Name(used.name))
+        text = NodeText(node.op, node.name, node.target, args, kwargs, _meta(node))
         _dumps(text)
     except Exception as exc:
         raise UntakableError(f"node `{node.name}` ({node.target}): {exc}") from exc
@@ -247,6 +259,17 @@ def _input(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
     )
 
 
+def _source(node: fx.Node) -> str:
+    found = node.meta.get("grapharg")
+    name = getattr(getattr(found, "source", None), "name", "")
+    return str(name() if callable(name) else name)
+
+
+def sources(module: fx.GraphModule) -> dict[str, str]:
+    """Return where Dynamo found each input of a graph, by its node's name."""
+    return {node.name: _source(node) for node in module.graph.nodes if node.op == "placeholder"}
+
+
 def _expression(size: Any, symbols: dict[str, Symbol], node: fx.Node) -> Any:
     """Return an integer, or the expression of a symbolic one whose symbols are then known."""
     if not isinstance(size, torch.SymInt):
@@ -269,6 +292,28 @@ def _symbol(symbol: Any, shape_env: Any, node: fx.Node) -> Symbol:
         hint=int(hints[symbol]),
         source=name() if callable(name) else name,
     )
+
+
+def pack_inputs(inputs: Sequence[Any]) -> bytes:
+    """Return the values of a graph's inputs, leaves of autograd's graph each, on the CPU.
+
+    Raises
+    ------
+    UntakableError
+        When they are too many for an interpreter.
+    """
+    tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
+    elements = sum(item.numel() for item in tensors)
+    if elements > _ELEMENTS:
+        raise UntakableError(f"its inputs have {elements} elements, more than {_ELEMENTS}")
+    return pickle.dumps([_leaf(item) for item in inputs])
+
+
+def _leaf(item: Any) -> Any:
+    if not isinstance(item, torch.Tensor):
+        return int(item) if isinstance(item, torch.SymInt) else item
+    copied = torch.empty_strided(item.size(), item.stride(), dtype=item.dtype)
+    return copied.copy_(item.detach()).requires_grad_(item.requires_grad)
 
 
 # ------------------------------------------------------------------ in
@@ -317,7 +362,7 @@ def _set_attribute(root: torch.nn.Module, path: str, value: Any) -> None:
 
 
 def _resolved(value: Any, made: dict[str, fx.Node]) -> Any:
-    return made[value.name] if isinstance(value, _Name) else value
+    return made[value.name] if isinstance(value, _Name) else user_kernels.arrived(value)
 
 
 def _mover(device: str | None) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from torch import fx
 
-from dynamo_nb.capture import graph_text, portable
+from dynamo_nb.capture import graph_text, portable, user_kernels
 from dynamo_nb.capture.recorder import Hook, Hooked
 
 __all__ = ["TakenGraph", "TargetGraphs"]
@@ -20,6 +20,9 @@ class TakenGraph(Struct, kw_only=True):
     compile_id: str
     generation: int
     graph: bytes = b""
+    inputs: bytes | None = None
+    unchecked: str = ""
+    sources: dict[str, str] = {}
     problem: str = ""
     ambient: dict[str, Any] = {}
     settings: dict[str, Any] = {}
@@ -28,7 +31,8 @@ class TakenGraph(Struct, kw_only=True):
 class TargetGraphs:
     """Takes each graph while its hook is installed, and hands it on at once."""
 
-    def __init__(self, on_graph: Callable[[TakenGraph], None]) -> None:
+    def __init__(self, on_graph: Callable[[TakenGraph], None], *, with_inputs: bool) -> None:
+        self._with_inputs = with_inputs
         self.hook = Hook("target-graphs", "kernels for the targets", self._install)
         self._on_graph = on_graph
 
@@ -36,18 +40,36 @@ class TargetGraphs:
         """Watch `OutputGraph.call_user_compiler` (`torch/_dynamo/output_graph.py`, 2.13)."""
         from torch._dynamo.output_graph import OutputGraph
 
-        def before(output_graph: Any, module: fx.GraphModule, *_: Any, **__: Any) -> None:
+        def before(output_graph: Any, module: fx.GraphModule, inputs: Any, *_: Any) -> None:
             compile_id, generation = str(output_graph.dynamo_compile_id), hooked.recorder.generation
             taken = TakenGraph(compile_id=compile_id, generation=generation)
             try:
                 taken.graph = graph_text.pack(module)
+                taken.sources = graph_text.sources(module)
                 taken.ambient = portable.ambient()
                 taken.settings = _options(output_graph.compiler_fn)
             except graph_text.UntakableError as exc:
                 taken.problem = str(exc)
+            if self._with_inputs:
+                _take_inputs(taken, inputs)
             self._on_graph(taken)
+            if user_kernels.are_in(module) and not user_kernels.can_run():
+                output_graph.compiler_fn = _as_it_is
 
+        user_kernels.install_recognition(hooked)
         hooked.around(OutputGraph, "call_user_compiler", before=before)
+
+
+def _take_inputs(taken: TakenGraph, inputs: Any) -> None:
+    try:
+        taken.inputs = graph_text.pack_inputs(inputs)
+    except Exception as exc:
+        taken.unchecked = str(exc)
+
+
+def _as_it_is(module: fx.GraphModule, _: Any) -> Callable[..., Any]:
+    """Compile nothing: what runs a user's kernel without a GPU fails as it does in eager mode."""
+    return module.forward
 
 
 def _options(backend: Any) -> dict[str, Any]:

@@ -29,6 +29,10 @@ _ENTRY = (
     "Compiled anew it is right: the cache entry lacks a guard for what has changed since. "
     "Pass that in as an argument, or call torch._dynamo.reset() when it changes."
 )
+_INTERPRETED = (
+    "The code that Inductor wrote for the GPU is at fault, or Triton's interpreter: read the kernel, "
+    "and run it on the device before you trust either."
+)
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."
 
@@ -66,12 +70,16 @@ def _finding(record: CellRecord, check: Check) -> Finding:
 
 
 def _where(check: Check) -> str:
+    if check.target:
+        return f"It is what the Triton kernels for {check.target} give when they are interpreted"
     if check.stage == "entry":
         return f"The cache entry {check.compile or 'that it hits'} is wrong for this call"
     return f"First different at the stage {check.stage}"
 
 
 def _advice(check: Check) -> str:
+    if check.target:
+        return _INTERPRETED
     if check.stage == "entry":
         return _ENTRY
     return _STAGES.get(check.stage, _OWN) + _UNTIL_MENDED
@@ -80,9 +88,11 @@ def _advice(check: Check) -> str:
 def _refs(record: CellRecord, check: Check, mismatch: Mismatch) -> list[Ref]:
     if not check.compile:
         return []
+    entry = record.compile(check.compile)
+    there = [target.kernels for target in entry.targets if target.spec == check.target]
     kernels = [
         Ref(check.compile, "kernel", f"{kernel.graph}/{kernel.name}")
-        for kernel in record.compile(check.compile).kernels
+        for kernel in (there[0] if there else entry.kernels)
         if mismatch.kernel == kernel.name
     ]
     return [*kernels, Ref(check.compile, "compile", "")]

@@ -96,7 +96,7 @@ class Builder:
             finish_kernels(draft)
             finish_schedule(draft)
             finish_steps(draft, self.places)
-            finish_targets(draft, self.places)
+            self.checks += finish_targets(draft, self.places)
             _place_shape_guards(draft)
         for draft in self.drafts.values():
             self._place_shape_reasons(draft)

@@ -9,6 +9,8 @@ __all__ = ["check_text", "difference_text"]
 
 def check_text(check: Check) -> str:
     """Return the outcome of a check, without the differences themselves."""
+    if check.target:
+        return _interpreted_text(check)
     times = f" ({check.count} calls)" if check.count > 1 else ""
     if check.status == "not repeated":
         return f"not checked: {check.reason}{times}"
@@ -18,6 +20,17 @@ def check_text(check: Check) -> str:
         return f"{compared} agree with eager (backend {check.backend}{drawn}){times}"
     stage = "the cache entry alone" if check.stage == "entry" else f"the stage {check.stage}"
     return f"{compared} differ from eager, first at {stage} (backend {check.backend}{drawn}){times}"
+
+
+def _interpreted_text(check: Check) -> str:
+    """Return the outcome of a target's kernels that were run in Triton's interpreter."""
+    kernels = f"the Triton kernels for {check.target}"
+    if check.status == "not repeated":
+        return f"{kernels} were not interpreted: {check.reason}"
+    compared = "results and gradients" if check.gradients else "results"
+    verb = "agree with" if check.status == "same" else "differ from"
+    but = f"; not checked: {'; '.join(check.unchecked)}" if check.unchecked else ""
+    return f"{compared} of {kernels}, interpreted, {verb} eager{but}"
 
 
 def difference_text(item: Mismatch) -> str:

@@ -39,6 +39,10 @@ def _located(check: Check, record: CellRecord) -> Check:
     entry = _compile_of(check, record)
     if entry is None:
         return check
+    target = next((t for t in entry.targets if t.spec == check.target), None)
+    if target is not None:
+        graphs = [g for g in entry.graphs if g.stage == "dynamo"] + target.graphs
+        entry = replace(entry, graphs=graphs, kernels=target.kernels)
     found = [_placed(mismatch, entry) for mismatch in check.mismatches]
     return replace(check, compile=entry.key, mismatches=found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,18 +11,60 @@ from msgspec.structs import replace
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.launches import grid_of
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.places import Places
-from dynamo_nb.record.types import Binary, Graph, Kernel, Node, OutputCode, StageText, Target
+from dynamo_nb.record.types import (
+    Binary,
+    Check,
+    Graph,
+    Kernel,
+    Mismatch,
+    Node,
+    OutputCode,
+    StageText,
+    Target,
+)
 
 __all__ = ["finish_targets"]
+
+#: What Inductor calls the variables of a kernel.
+_VARIABLE = re.compile(r"\btmp\d+\b")
 
 _DYNAMO = "dynamo"
 
 
-def finish_targets(draft: Draft, places: Places) -> None:
-    """Turn a draft's answers of workers into `Target`s, whose nodes come from its Dynamo graph."""
-    for raw in draft.raw_targets:
-        draft.targets.append(_target(raw, draft, places))
+def finish_targets(draft: Draft, places: Places) -> list[Check]:
+    """Turn a draft's answers of workers into `Target`s, whose nodes come from its Dynamo graph.
+
+    Returns the checks of those that were interpreted.
+    """
+    draft.targets += [_target(raw, draft, places) for raw in draft.raw_targets]
+    return [_check(raw, draft) for raw in draft.raw_targets if raw.get("interpreted")]
+
+
+def _check(raw: dict[str, Any], draft: Draft) -> Check:
+    """Return how a target's kernels compare with eager, in the terms of the compiled function."""
+    told = raw["interpreted"]
+    found = {key: told[key] for key in ("status", "reason", "gradients") if key in told}
+    names = raw["inputs"]
+    mismatches = [_mismatch(item, names) for item in told.get("mismatches", ())]
+    return Check(
+        **found,
+        name=draft.resume_of or draft.name,
+        line=draft.call_line,
+        target=raw["spec"],
+        backend="Triton's interpreter",
+        stage="kernels" if mismatches else "",
+        mismatches=mismatches,
+        unchecked=told.get("unchecked", []),
+    )
+
+
+def _mismatch(item: dict[str, Any], names: dict[str, str]) -> Mismatch:
+    """Return a mismatch that calls an input what the function calls it."""
+    base, dot, rest = item["name"].partition(".")
+    name = readable(names[base]) if base in names else base
+    return Mismatch(**{**item, "name": f"{name}{dot}{rest}"})
 
 
 def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
@@ -39,11 +82,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
         graphs=[_graph(graph, spec) for graph in there.graphs if graph.stage == "post_grad"],
         kernels=kernels,
         output_code=[replace(code, graph=f"{spec}/{code.graph}") for code in there.output_code],
-        binaries=[
-            _binary(kernel, answer["kernels"][kernel.name], there, spec)
-            for kernel in kernels
-            if kernel.name in answer["kernels"]
-        ],
+        binaries=list(_binaries(answer, kernels, there, spec)),
         unknown=[*raw.get("unknown", ()), *answer.get("unknown", ())],
     )
 
@@ -79,7 +118,16 @@ def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
         there.extern_kernels.add(key)
 
 
-_TAKE = {"graph": _take_graph, "kernel": _take_kernel, "kernel_nodes": _take_nodes}
+def _take_nothing(there: Draft, data: dict[str, Any], draft: Draft) -> None:
+    """Leave what belongs to the binaries."""
+
+
+_TAKE = {
+    "graph": _take_graph,
+    "kernel": _take_kernel,
+    "kernel_nodes": _take_nodes,
+    "kernel_variables": _take_nothing,
+}
 
 
 def _graph(graph: Graph, spec: str) -> Graph:
@@ -97,13 +145,34 @@ def _renamed(kernel: Kernel, spec: str) -> Kernel:
     return replace(kernel, graph=f"{spec}/{kernel.graph}")
 
 
-def _binary(kernel: Kernel, raw: dict[str, Any], there: Draft, spec: str) -> Binary:
+def _binaries(
+    answer: dict[str, Any], kernels: list[Kernel], there: Draft, spec: str
+) -> Iterator[Binary]:
+    variables = {
+        (data["direction"], data["name"]): data["variables"]
+        for name, data in answer["events"]
+        if name == "kernel_variables"
+    }
+    known = {(kernel.graph, kernel.name): kernel for kernel in kernels}
+    for raw in answer["binaries"]:
+        direction = raw["direction"]
+        graph = f"{spec}/post_grad.{direction}" if direction else f"{spec}/post_grad"
+        kernel = known.get((graph, raw["name"]))
+        if kernel is not None:
+            named = variables.get((direction, kernel.name), {})
+            yield _binary(kernel, raw, there, named)
+
+
+def _binary(
+    kernel: Kernel, raw: dict[str, Any], there: Draft, variables: dict[str, list[str]]
+) -> Binary:
     if "error" in raw:
-        return Binary(kernel=kernel.name, error=raw["error"])
-    code = next((c.code for c in there.output_code if f"{spec}/{c.graph}" == kernel.graph), "")
+        return Binary(kernel=kernel.name, graph=kernel.graph, error=raw["error"])
+    code = next((c.code for c in there.output_code if kernel.graph.endswith(f"/{c.graph}")), "")
     occupancy = raw["occupancy"]
     return Binary(
         kernel=kernel.name,
+        graph=kernel.graph,
         config=raw["config"],
         candidates=raw["candidates"],
         grid=grid_of(kernel.name, raw, code),
@@ -114,14 +183,16 @@ def _binary(kernel: Kernel, raw: dict[str, Any], there: Draft, spec: str) -> Bin
         limited_by=occupancy["limited_by"],
         size=raw["binary_size"],
         texts=[StageText(**text) for text in raw["texts"]],
-        source_nodes=dict(_source_nodes(kernel, raw)),
+        source_nodes=dict(_source_nodes(kernel, variables)),
     )
 
 
-def _source_nodes(kernel: Kernel, raw: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield lines of the kernel's source with the nodes they compute, where Inductor told."""
+def _source_nodes(
+    kernel: Kernel, variables: dict[str, list[str]]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield lines of the kernel's source with the nodes that they compute, or that they store."""
     for number, line in enumerate(kernel.code.splitlines(), 1):
-        variable, equals, _ = line.strip().partition(" = ")
-        nodes = raw.get("variables", {}).get(variable) if equals else None
-        if nodes:
-            yield str(number), nodes
+        text = line.strip()
+        used = _VARIABLE.findall(text)
+        if used and text.startswith((f"{used[0]} = ", "tl.store(", "tl.atomic_add(")):
+            yield str(number), variables.get(used[0], [])

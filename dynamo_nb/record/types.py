@@ -54,12 +54,12 @@ __all__ = [
     "ShapeGuard",
     "Specialization",
     "StackFrame",
+    "StageText",
     "StageTime",
     "Step",
     "StepCode",
     "StepFrame",
     "Steps",
-    "StageText",
     "Symbol",
     "Target",
     "TensorValue",
@@ -566,12 +566,13 @@ class StageText(_Data, frozen=True):
 class Binary(_Data, frozen=True):
     """A Triton kernel compiled for a GPU, with what its binary says of it.
 
-    `kernel` and `graph` are the kernel's name and graph, `config` the configuration that was compiled, and `candidates`
-    all those among which an autotuner would measure. `grid` is the launch grid, `threads` the size
-    of a block, `shared` its bytes of shared memory. `resources` has `registers` a thread, the bytes
-    of `spill_stores`, `spill_loads` and `stack`. `occupancy` is the share of a multiprocessor's
-    warps that are resident, `limited_by` what keeps it below 1. `source_nodes` maps lines of the
-    kernel's source to the nodes that they compute. `error` says why there is no binary.
+    `kernel` and `graph` are the kernel's name and graph. `config` is the configuration that was
+    compiled, and `candidates` all those among which an autotuner would measure. `grid` is the
+    launch grid, `threads` the size of a block, `shared` its bytes of shared memory. `resources` has
+    `registers` a thread, the bytes of `spill_stores`, `spill_loads` and `stack`. `occupancy` is the
+    share of a multiprocessor's warps that are resident, `limited_by` what keeps it below 1.
+    `source_nodes` maps lines of the kernel's source to the nodes that they compute. `error` says
+    why there is no binary.
     """
 
     kernel: str
@@ -840,6 +841,8 @@ class Check(_Data, frozen=True):
     compared with eager; where it differs, `stage` is the first of the stages up to it that does, or
     `entry` when the call compiled anew does not differ: then the entry it hit lacks a guard.
     `gradients` tells that backward was run, too, `random` that the call draws random numbers.
+    With a `target` (`cuda:90`) it is the target's Triton kernels that were run, in Triton's
+    interpreter, and `unchecked` says what that can't tell of them.
     """
 
     name: str
@@ -853,6 +856,8 @@ class Check(_Data, frozen=True):
     random: bool = False
     compile: str = ""
     mismatches: list[Mismatch] = []
+    target: str = ""
+    unchecked: list[str] = []
 
 
 class Finding(_Data, frozen=True):
@@ -962,6 +967,18 @@ class CellRecord(_Data, frozen=True):
         from dynamo_nb.record.guards import guards
 
         return guards(self, source, line)
+
+    def kernels(self, line: int | None = None) -> list[tuple[str, Kernel]]:
+        """Return kernels of all compiles, each with the key of its compile.
+
+        Parameters
+        ----------
+        line
+            Only kernels that compute something of this line of the cell.
+        """
+        from dynamo_nb.record.kernels import kernels
+
+        return kernels(self, line)
 
     def summary(self) -> dict[str, Any]:
         """Return the record in short, as plain data: counts, causes and findings."""

@@ -13,10 +13,11 @@ import threading
 from concurrent.futures import Future
 
 from dynamo_nb.target.devices import DEVICES
-from dynamo_nb.target.jobs import Answer, Job
+from dynamo_nb.target.jobs import COMPILE, Answer, Job
 
 __all__ = ["Worker", "problem", "stop_all", "worker_for"]
 
+_WORKER = "dynamo_nb.target.worker"
 _INSTALL = "pip install 'dynamo_nb[target]'"
 
 
@@ -35,9 +36,9 @@ class Worker:
     A process that dies fails the job it was at; the next job starts a new one.
     """
 
-    def __init__(self, spec: str, module: str = "dynamo_nb.target.worker") -> None:
+    def __init__(self, spec: str, kind: str = COMPILE, module: str = _WORKER) -> None:
         self.spec = spec
-        self._module = module
+        self._command = [sys.executable, "-m", module, spec, kind]
         self._process: subprocess.Popen[bytes] | None = None
         self._jobs: queue.SimpleQueue[tuple[Job | None, Future[Answer]]] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -100,7 +101,7 @@ class Worker:
             return Answer()
         with self._lock:
             process = self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, self.spec],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -133,11 +134,11 @@ class Worker:
 _workers: dict[tuple[str, str], Worker] = {}
 
 
-def worker_for(spec: str, module: str = "dynamo_nb.target.worker") -> Worker:
+def worker_for(spec: str, kind: str = COMPILE) -> Worker:
     """Return the session's worker for a target."""
-    key = spec, module
+    key = spec, kind
     if key not in _workers:
-        _workers[key] = Worker(spec, module)
+        _workers[key] = Worker(spec, kind)
     return _workers[key]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from dynamo_nb.events import Event
 from dynamo_nb.target import pretence
+from dynamo_nb.target.choices import Choices
 from dynamo_nb.target.devices import DEVICES
 from dynamo_nb.target.jobs import Job
 
@@ -28,13 +32,10 @@ class Compiling:
         self._device = DEVICES[spec]
         if self._device.backend == "hip":
             pretence.as_amd()
-        self._sources: dict[str, str] = {}
-        self._compiled: dict[tuple[str, str, bool], dict[str, Any]] = {}
-        pretence.pretend(self._device, self._on_kernel)
-
-    def _on_kernel(self, name: str, source: str) -> _Kernel:
-        self._sources[name] = source
-        return _Kernel()
+        self._compiled: dict[tuple[str, bool], dict[str, Any]] = {}
+        pretence.pretend(self._device, lambda *_: _Kernel())
+        self._choices = Choices(self._device)
+        self._choices.install()
 
     def warm_up(self) -> None:
         """Compile something small: torch and triton import and set up much at their first use."""
@@ -54,28 +55,47 @@ class Compiling:
     def __call__(self, job: Job) -> dict[str, Any]:
         """Return all that became of a graph, as plain data."""
         from dynamo_nb.capture import graph_text, portable
+        from dynamo_nb.target import variables
         from dynamo_nb.target.lower import lower
 
         portable.apply(job.ambient)
-        self._sources.clear()
-        lowered = lower(graph_text.unpack(job.graph), job.settings)
+        self._choices.made.clear()
+        lowered = lower(graph_text.unpack(job.graph), job.settings, [variables.HOOK])
         return {
             "events": [(event.name, event.data) for event in lowered.events],
             "notes": [(note.hook, note.panel, note.message) for note in lowered.notes],
+            "unknown": list(self._choices.made),
             "output_code": lowered.output_code,
-            "kernels": {
-                name: self._binary(name, source, job.sass) for name, source in self._sources.items()
-            },
+            "binaries": list(self._binaries(lowered.events, job.sass)),
         }
 
-    def _binary(self, name: str, source: str, sass: bool) -> dict[str, Any]:
+    def _binaries(self, events: list[Event], sass: bool) -> Iterator[dict[str, Any]]:
+        for event in events:
+            defined = _triton_source(event.data["code"]) if event.name == "kernel" else None
+            if defined is not None:
+                place = {"name": event.data["name"], "direction": event.data["direction"]}
+                yield {**place, **self._binary(*defined, sass)}
+
+    def _binary(self, function: str, source: str, sass: bool) -> dict[str, Any]:
         from dynamo_nb.target.binary import compiled
 
-        key = name, source, sass
+        key = source, sass
         if key not in self._compiled:
             try:
-                self._compiled[key] = compiled(name, source, self._device, sass=sass)
+                self._compiled[key] = compiled(function, source, self._device, sass=sass)
             except Exception as exc:
                 said = "".join(traceback.format_exception_only(exc)).strip()
                 return {"error": said.splitlines()[0]}
         return self._compiled[key]
+
+
+def _triton_source(code: str) -> tuple[str, str] | None:
+    """Return a kernel's function and source from `async_compile.triton('name', '''source''')`."""
+    try:
+        call = ast.parse(code.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == "async_compile.triton":
+        function, source = (ast.literal_eval(argument) for argument in call.args[:2])
+        return function, source.strip("\n")  # the lines of the record's kernel code
+    return None

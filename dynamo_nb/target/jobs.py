@@ -6,7 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-__all__ = ["Answer", "Job"]
+__all__ = ["COMPILE", "INTERPRET", "Answer", "Job"]
+
+#: What a worker does with its jobs.
+COMPILE, INTERPRET = "compile", "interpret"
 
 
 class Job(Struct, kw_only=True):

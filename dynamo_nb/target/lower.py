@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 from dynamo_nb.capture import graph_text, hooks
 from dynamo_nb.capture.graph_text import Input, Taken
-from dynamo_nb.capture.recorder import Hooked, Recorder
+from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from dynamo_nb.events import Event
 from dynamo_nb.record.types import Note
 from dynamo_nb.target import pretence
@@ -51,14 +51,14 @@ class Lowered:
         self.module: fx.GraphModule | None = None
 
 
-def lower(taken: Taken, settings: dict[str, Any]) -> Lowered:
-    """Compile a graph for the absent GPU; nothing of it runs."""
+def lower(taken: Taken, settings: dict[str, Any], more: Sequence[Hook] = ()) -> Lowered:
+    """Compile a graph for the absent GPU, watched by `more` hooks besides the capture's own."""
     lowered = Lowered()
     module = graph_text.graph_module(taken.graph, DEVICE)
     inputs = _inputs(taken, module)
     recorder = Recorder()
     with ExitStack() as stack:
-        stack.enter_context(_watched(recorder, lowered))
+        stack.enter_context(_watched(recorder, lowered, more))
         stack.enter_context(pretence.absent(settings))
         stack.enter_context(torch.set_grad_enabled(taken.grad))
         recorder.emit("graph", _dynamo_graph(module))
@@ -73,7 +73,7 @@ def _dynamo_graph(module: fx.GraphModule) -> dict[str, Any]:
 
 
 @contextmanager
-def _watched(recorder: Recorder, lowered: Lowered) -> Iterator[None]:
+def _watched(recorder: Recorder, lowered: Lowered, more: Sequence[Hook]) -> Iterator[None]:
     original = GraphLowering.compile_to_module
 
     def compile_to_module(self: Any) -> Any:
@@ -86,11 +86,11 @@ def _watched(recorder: Recorder, lowered: Lowered) -> Iterator[None]:
             lowered.output_code[recorder.graph] = "".join(saved)
 
     with ExitStack() as stack:
-        for hook in hooks.HOOKS:
-            if hook.name in _HOOKS:
-                hooked = Hooked(hook, recorder)
-                stack.callback(hooked.undo.close)
-                hook.install(hooked)
+        wanted = [hook for hook in hooks.HOOKS if hook.name in _HOOKS]
+        for hook in (*wanted, *more):
+            hooked = Hooked(hook, recorder)
+            stack.callback(hooked.undo.close)
+            hook.install(hooked)
         GraphLowering.compile_to_module = compile_to_module
         stack.callback(setattr, GraphLowering, "compile_to_module", original)
         yield

@@ -65,7 +65,10 @@ struct CUDAHooks final : CUDAHooksInterface {
   double batchnormMinEpsilonCuDNN() const override {
     return own_ ? own_->batchnormMinEpsilonCuDNN() : 1e-5;
   }
-  long versionCuDNN() const override { return own_ ? own_->versionCuDNN() : 91000; }
+  // Not every torch has these three, so they don't say that they override.
+  long versionCuDNN() const { return own_ ? own_->versionCuDNN() : 91000; }
+  long versionRuntimeCuDNN() const { return versionCuDNN(); }
+  long versionCuDNNFrontend() const { return 11000; }
   long versionCUDART() const override { return own_ ? own_->versionCUDART() : 13000; }
 
  private:

@@ -1,4 +1,4 @@
-"""The process that stands for an absent GPU: `python -m dynamo_nb.target.worker SPEC`.
+"""The process that stands for an absent GPU: `python -m dynamo_nb.target.worker SPEC KIND`.
 
 It reads jobs from stdin, one pickle each, and answers each on what was stdout. What torch prints
 goes nowhere.
@@ -13,7 +13,7 @@ import tempfile
 import traceback
 from typing import IO, Any
 
-from dynamo_nb.target.jobs import Answer, Job
+from dynamo_nb.target.jobs import INTERPRET, Answer, Job
 
 __all__ = ["main"]
 
@@ -26,7 +26,7 @@ def main() -> None:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
         try:
-            do = _ready(sys.argv[1])
+            do = _ready(*sys.argv[1:3])
         except Exception as exc:
             _say(answers, Answer(error=_short(exc)))
             return
@@ -35,16 +35,28 @@ def main() -> None:
             _say(answers, _answered(do, job))
 
 
-def _ready(spec: str) -> Any:
-    """Return the function that does a job, with torch and triton loaded and warm."""
+def _ready(spec: str, kind: str) -> Any:
+    """Return what does a job, with torch and triton loaded and warm."""
     from dynamo_nb.target import shim
 
+    if kind == INTERPRET:
+        os.environ["TRITON_INTERPRET"] = "1"  # triton asks once, at its import
     shim.load()
+    return _interpreting(spec) if kind == INTERPRET else _compiling(spec)
+
+
+def _compiling(spec: str) -> Any:
     from dynamo_nb.target.compiling import Compiling
 
     compiling = Compiling(spec)
     compiling.warm_up()
     return compiling
+
+
+def _interpreting(spec: str) -> Any:
+    from dynamo_nb.target.interpreting import Interpreting
+
+    return Interpreting(spec)
 
 
 def _next() -> Job | None:

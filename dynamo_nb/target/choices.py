@@ -1,0 +1,129 @@
+"""What torch and Inductor decide by asking the device, decided without it. In the worker only.
+
+Each decision is a guess, or one of several that a device would choose from; `made` tells which were
+taken, so that the report can say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._inductor.select_algorithm import AlgorithmSelectorCache
+
+from dynamo_nb.target.devices import Device
+
+__all__ = ["NAMES", "Choices"]
+
+NAMES = (
+    "torch._C:DispatchKey",
+    "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
+    "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_precompile_fn",
+    "torch._ops:OpOverload.decompose",
+    "torch._ops:OpOverload.py_impl",
+)
+
+_ATTENTION = (
+    "which attention kernel torch would call: {chosen} was taken, as for its dtypes and shapes on "
+    "such a device"
+)
+_AUTOTUNED = (
+    "which of {count} candidates would be the fastest for `{op}`: {chosen} was taken, unmeasured"
+)
+
+_FLASH_DTYPES = (torch.float16, torch.bfloat16)
+_FLASH_HEAD = 256  # the widest head that flash attention takes
+_ALIGNED = 8  # elements to which flash attention's heads are padded
+
+
+class Choices:
+    """The decisions taken for the graph under way."""
+
+    def __init__(self, device: Device) -> None:
+        self.made: list[str] = []
+        self._device = device
+
+    def install(self) -> None:
+        """Decide from here on; nothing is put back."""
+        self._choose_attention()
+        self._choose_templates()
+
+    def _note(self, text: str) -> None:
+        if text not in self.made:
+            self.made.append(text)
+
+    # ------------------------------------------------------------------ attention
+
+    def _choose_attention(self) -> None:
+        """Replace the choice of `scaled_dot_product_attention`, which asks for a device's driver.
+
+        Without one torch takes the plain formula, which no such GPU would run.
+        """
+        op = torch.ops.aten.scaled_dot_product_attention.default
+
+        def attention(
+            q: Any,
+            k: Any,
+            v: Any,
+            attn_mask: Any = None,
+            dropout_p: float = 0.0,
+            is_causal: bool = False,
+            *,
+            scale: float | None = None,
+            enable_gqa: bool = False,
+        ) -> Any:
+            if q.device.type == "cuda" and q.dim() == 4 and not enable_gqa:
+                if self._is_flash(q, attn_mask):
+                    self._note(_ATTENTION.format(chosen="flash attention"))
+                    return _flash(q, k, v, dropout_p, is_causal, scale)
+                self._note(_ATTENTION.format(chosen="memory-efficient attention"))
+                return _efficient(q, k, v, attn_mask, dropout_p, is_causal, scale)
+            given = (q, k, v, attn_mask, dropout_p, is_causal)
+            return op.decompose(*given, scale=scale, enable_gqa=enable_gqa)
+
+        key = DispatchKey.CompositeImplicitAutograd
+        op.py_kernels.pop(key, None)
+        op._dispatch_cache.clear()
+        op.py_impl(key)(attention)
+
+    def _is_flash(self, q: torch.Tensor, mask: Any) -> bool:
+        fits = q.dtype in _FLASH_DTYPES and mask is None and q.shape[-1] <= _FLASH_HEAD
+        return fits and self._device.capability >= (8, 0)
+
+    # ------------------------------------------------------------------ templates
+
+    def _choose_templates(self) -> None:
+        """Rank candidates of max-autotune without running them: Triton's templates come first."""
+
+        def make_benchmark_fn(_: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+            def benchmark(choices: Any) -> dict[Any, float]:
+                ranked = sorted(choices, key=lambda choice: "triton" not in choice.name)
+                op = ranked[0].name.rsplit("_", 1)[0]
+                self._note(_AUTOTUNED.format(count=len(ranked), op=op, chosen=ranked[0].name))
+                return {choice: 1.0 + place for place, choice in enumerate(ranked)}
+
+            return benchmark
+
+        AlgorithmSelectorCache.make_benchmark_fn = classmethod(make_benchmark_fn)
+        AlgorithmSelectorCache.make_precompile_fn = lambda *_, **__: lambda *_, **__: {}
+
+
+def _flash(q: Any, k: Any, v: Any, dropout: float, is_causal: bool, scale: float | None) -> Any:
+    width = q.shape[-1]
+    factor = scale if scale is not None else width**-0.5
+    padding = -width % _ALIGNED
+    if padding:
+        q, k, v = (torch.nn.functional.pad(t, (0, padding)) for t in (q, k, v))
+    op = torch.ops.aten._scaled_dot_product_flash_attention.default
+    output = op(q, k, v, dropout, is_causal, False, scale=factor)[0]
+    return output[..., :width] if padding else output
+
+
+def _efficient(
+    q: Any, k: Any, v: Any, mask: Any, dropout: float, is_causal: bool, scale: float | None
+) -> Any:
+    trains = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    op = torch.ops.aten._scaled_dot_product_efficient_attention.default
+    return op(q, k, v, mask, trains, dropout, is_causal, scale=scale)[0]
