@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynamo_nb.capture.breaks import install_breaks, install_explanations
 from dynamo_nb.capture.cache import install_cache
 from dynamo_nb.capture.compiles import install_bytecode, install_compiles, install_fresh_code
+from dynamo_nb.capture.cudagraphs import install_cudagraphs
 from dynamo_nb.capture.entries import install_entries
 from dynamo_nb.capture.frames import install_calls, install_frames
 from dynamo_nb.capture.graphs import (
@@ -40,6 +41,7 @@ HOOKS: tuple[Hook, ...] = (
     Hook("kernel-code", "kernel code", install_kernel_code),
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
     Hook("schedule", "what kernels read and write, and what was not fused", install_schedule),
+    Hook("cudagraphs", "why no CUDA graph is recorded", install_cudagraphs),
     Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
     Hook("entries", "calls of functions that Dynamo gave up before", install_entries),

@@ -51,9 +51,7 @@ class _Declined:
         """Take in a reason."""
         self._said[why.name1, why.name2] = reason % args if args else reason
 
-    def answer(
-        self, can_fuse: bool, _: Any, node1: Any, node2: Any, *__: Any, **___: Any
-    ) -> None:
+    def answer(self, can_fuse: bool, _: Any, node1: Any, node2: Any, *__: Any, **___: Any) -> None:
         """Take in an answer: a backend may decline without a reason."""
         if not can_fuse:
             pair = node1.get_name(), node2.get_name()
@@ -209,8 +207,7 @@ def _buffers(graph: Any, touched: set[str]) -> Iterator[dict[str, Any]]:
 
 def _buffer(name: str, item: Any, role: str, node: str) -> Iterator[dict[str, Any]]:
     """Yield a buffer; nothing where it has no layout of its own (several results, no result)."""
-    layout = item.maybe_get_layout() if hasattr(item, "maybe_get_layout") else None
-    layout = layout if layout is not None else getattr(item, "layout", None)
+    layout: Any = item.maybe_get_layout() if hasattr(item, "maybe_get_layout") else None
     if getattr(layout, "size", None) is None or getattr(layout, "dtype", None) is None:
         return
     size, stride = list(layout.size), list(layout.stride or ())
@@ -265,15 +262,18 @@ def _unfused(
     input. Its last answer on two parts of the groups that do hand something on is the one that
     counts.
     """
-    parts = {part.get_name(): part for node in nodes for part in node.get_nodes()}
-    place = {part.get_name(): at for at, node in enumerate(nodes) for part in node.get_nodes()}
+    parts = {
+        part.get_name(): (part, at) for at, node in enumerate(nodes) for part in node.get_nodes()
+    }
     reasons: dict[tuple[int, int], str] = {}
-    for (first, second), reason in declined.items():
-        one, other = ([parts.get(op) for op in name.split("_")] for name in (first, second))
-        if None not in one and None not in other and _handed_on(one, other):
-            pair = place[one[0].get_name()], place[other[0].get_name()]
-            reasons.pop(pair, None)
-            reasons[pair] = reason
+    for names, reason in declined.items():
+        sides = [[parts[op] for op in name.split("_") if op in parts] for name in names]
+        if not all(sides):
+            continue
+        writer, reader = sides[0][0][1], sides[1][0][1]
+        if _handed_on(*([part for part, _ in side] for side in sides)):
+            reasons.pop((writer, reader), None)
+            reasons[writer, reader] = reason
     for (writer, reader), reason in list(reasons.items())[:_UNFUSED_KEPT]:
         if writer != reader:
             yield writer, reader, _handed_on([nodes[writer]], [nodes[reader]]), reason

@@ -24,6 +24,7 @@ from dynamo_nb.record.types import (
     OutputCode,
     RecompileReason,
     ShapeGuard,
+    SkippedCudagraph,
     Specialization,
     StackFrame,
     StageTime,
@@ -71,6 +72,7 @@ class Draft:
     buffers: list[Buffer] = field(default_factory=list)
     folded: list[Folded] = field(default_factory=list)
     unfused: list[NotFused] = field(default_factory=list)
+    skipped_cudagraphs: list[SkippedCudagraph] = field(default_factory=list)
     output_code: list[OutputCode] = field(default_factory=list)
     bytecode: Bytecode | None = None
     stages: list[StageTime] = field(default_factory=list)

@@ -15,6 +15,7 @@ from dynamo_nb.record.frames import brief_reason
 from dynamo_nb.record.guards import reader
 from dynamo_nb.record.naming import of_cell, readable
 from dynamo_nb.record.places import Places, innermost
+from dynamo_nb.record.schedule import graph_of
 from dynamo_nb.record.types import (
     Bytecode,
     CompileError,
@@ -28,6 +29,7 @@ from dynamo_nb.record.types import (
     PassRow,
     RecompileReason,
     ShapeGuard,
+    SkippedCudagraph,
     Specialization,
     StackFrame,
     StageTime,
@@ -249,6 +251,17 @@ def _schedule(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_schedules.append(event.data)
 
 
+def _cudagraph_skipped(builder: Builder, event: Event) -> None:
+    stack = builder.places.frames(event.data["user_stack"])
+    skipped = SkippedCudagraph(
+        graph=graph_of(event.data["direction"]),
+        reason=event.data["reason"],
+        frame=innermost(stack),
+        user_stack=stack,
+    )
+    builder.draft(event).skipped_cudagraphs.append(skipped)
+
+
 def _target(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_targets.append(event.data)
 
@@ -375,6 +388,7 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "kernel": _kernel,
     "kernel_nodes": _kernel_nodes,
     "schedule": _schedule,
+    "cudagraph_skipped": _cudagraph_skipped,
     "target": _target,
     "inductor_output_code": _output_code,
     "compilation_metrics": _metrics,

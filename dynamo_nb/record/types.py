@@ -52,6 +52,7 @@ __all__ = [
     "RecompileReason",
     "Ref",
     "ShapeGuard",
+    "SkippedCudagraph",
     "Specialization",
     "StackFrame",
     "StageText",
@@ -441,6 +442,18 @@ class NotFused(_Data, frozen=True):
     loops: list[str] = []
 
 
+class SkippedCudagraph(_Data, frozen=True):
+    """A graph of which no CUDA graph will be recorded though it was asked for, and torch's reason.
+
+    `frame` is the line that torch found to be the cause.
+    """
+
+    graph: str
+    reason: str
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+
+
 class OutputCode(_Data, frozen=True):
     """The Python module that Inductor wrote for one graph."""
 
@@ -664,6 +677,7 @@ class Compile(_Data, frozen=True):
     buffers: list[Buffer] = []
     folded: list[Folded] = []
     unfused: list[NotFused] = []
+    skipped_cudagraphs: list[SkippedCudagraph] = []
 
     @property
     def key(self) -> str:
