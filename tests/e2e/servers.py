@@ -22,6 +22,11 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 ROOT = Path(__file__).resolve().parents[2]
 READY = 60  # seconds that a server may take to come up
 
+#: The Python whose JupyterLab is tested. Another one, with an older JupyterLab, needs a kernel
+#: `python3` that runs in an environment with dynamo_nb, and cells that are there out of sight, too
+#: ("windowingMode": "defer" in its overrides.json).
+JUPYTER = os.environ.get("DYNAMO_NB_JUPYTER", sys.executable)
+
 #: No GPU, no sandbox, and none of the calls home that a browser makes by itself.
 BROWSER = [
     "--no-sandbox",
@@ -45,7 +50,7 @@ def server(kind: str, folder: Path) -> Iterator[str]:
     port = _free_port()
     write_settings(folder, SETTINGS)
     command = [
-        sys.executable,
+        JUPYTER,
         *("-m", "jupyter", kind, "--no-browser", "--allow-root", f"--port={port}"),
         *("--ip=127.0.0.1", "--IdentityProvider.token=", "--ServerApp.password="),
         *("--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={folder}"),
@@ -88,7 +93,7 @@ def environment(folder: Path) -> dict[str, str]:
         **os.environ,
         **{f"JUPYTER_{name}": str(own / name.lower()) for name in names},
         **{f"JUPYTERLAB_{name}": str(own / name.lower()) for name in lab},
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{Path(JUPYTER).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "OMP_NUM_THREADS": "1",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",

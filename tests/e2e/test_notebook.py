@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Watched, open_page
-from tests.e2e.servers import Notebook, environment, write_notebook
+from tests.e2e.servers import JUPYTER, Notebook, environment, write_notebook
 
 SETUP = """import torch
 %load_ext dynamo_nb
@@ -111,7 +110,7 @@ class Explored:
         """Write a notebook beside this one, as trusted as if it had been run here."""
         path = self.folder / name
         path.write_text(json.dumps(saved))
-        trust = [sys.executable, "-m", "jupyter", "trust", str(path)]
+        trust = [JUPYTER, "-m", "jupyter", "trust", str(path)]
         subprocess.run(trust, env=environment(self.folder), check=True, capture_output=True)
         return self.kind, self.address, self.folder
 
