@@ -224,3 +224,14 @@ def test_where_something_was_compiled_what_was_not_is_no_finding(shell: Shell) -
     assert shell.record.findings == []
     assert "batches: not compiled: it is a generator function" in ran.report
     assert "handed" not in ran.report
+
+
+def test_a_pass_in_a_setting_is_not_told_as_handed_on(shell: Shell) -> None:
+    ran = shell.run(
+        "%%dynamo --backend eager\nimport torch\nfrom torch._inductor import config\n"
+        "def mine(graph):\n    return None\n"
+        "def f(x):\n    return x + 1\n"
+        "with config.patch(joint_custom_post_pass=mine):\n    f(torch.ones(3))\n"
+    )
+    assert ran.error is None
+    assert "handed" not in ran.report

@@ -42,9 +42,13 @@ def _arguments(call: ast.Call) -> Iterator[ast.expr]:
     yield from (keyword.value for keyword in call.keywords)
 
 
+#: Of torch: what these are given they compile, leave alone, or keep as a setting.
+_NO_CALLERS = ("compile", "disable", "allow_in_graph", "patch")
+
+
 def _is_anothers(callee: ast.expr, names: Names, defined: set[str]) -> bool:
-    compiles = isinstance(callee, ast.Attribute) and callee.attr in ("compile", "disable")
-    return not compiles and not _is_users(callee, names, defined)
+    is_known = isinstance(callee, ast.Attribute) and callee.attr in _NO_CALLERS
+    return not is_known and not _is_users(callee, names, defined)
 
 
 def _is_users(node: ast.expr, names: Names, defined: set[str]) -> bool:
