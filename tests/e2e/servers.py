@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -190,7 +191,7 @@ class Notebook:
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(source)
 
-    def menu(self, *names: str) -> None:
+    def menu(self, *names: str | re.Pattern[str]) -> None:
         """Choose an entry of the menu bar, or of a menu below it."""
         bar, *between, last = names
         self.page.locator(".lm-MenuBar-item", has_text=bar).click()
@@ -200,7 +201,7 @@ class Notebook:
 
     def theme(self, name: str) -> None:
         """Change the theme to one whose name ends in that."""
-        self.menu("Settings", "Theme", name)
+        self.menu("Settings", "Theme", re.compile(f"{name}$"))
 
     def restart(self) -> None:
         """Restart the kernel."""

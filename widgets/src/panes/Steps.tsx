@@ -270,12 +270,14 @@ function Stack(props: {
   return (
     <p class="dnx-stack">
       <span class="dnx-dim">{props.label}</span>{" "}
-      {props.values.length === 0 && <span class="dnx-dim">empty</span>}
-      {props.values.map((text, index) => (
-        <span key={index} class="dnx-slot">
-          {props.value(text)}
-        </span>
-      ))}
+      <span>
+        {props.values.length === 0 && <span class="dnx-dim">empty</span>}
+        {props.values.map((text, index) => (
+          <span key={index} class="dnx-slot">
+            {props.value(text)}
+          </span>
+        ))}
+      </span>
     </p>
   );
 }
@@ -285,11 +287,13 @@ function Added({ label, refs }: { label: string; refs: [text: string, to: Ref][]
   return (
     <p class="dnx-stack">
       <span class="dnx-dim">{label} added</span>{" "}
-      {refs.map(([text, to]) => (
-        <Chip key={to[2]} to={to}>
-          {text}
-        </Chip>
-      ))}
+      <span>
+        {refs.map(([text, to]) => (
+          <Chip key={to[2]} to={to}>
+            {text}
+          </Chip>
+        ))}
+      </span>
     </p>
   );
 }
