@@ -55,7 +55,7 @@ ZOO = [
         "(x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)",
         ("torch.randn(4, 600)",),
     ),
-    Function("softmax", "x", "torch.softmax(x, -1)", ("torch.randn(4, 300)",)),
+    Function("softmax", "x", "torch.softmax(x, -1)", ("torch.randn(4, 30)",)),
     Function(
         "layer_norm",
         "x, w, b",

@@ -245,7 +245,8 @@ def _input(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
     if not isinstance(value, torch.Tensor):
         raise UntakableError(f"input `{node.name}` is a {type(value).__name__}")
     if value.layout != torch.strided or type(value) not in _PLAIN:
-        raise UntakableError(f"input `{node.name}` is a {value.layout} {type(value).__name__}")
+        kind = type(value).__name__ if type(value) not in _PLAIN else f"{value.layout} tensor"
+        raise UntakableError(f"input `{node.name}` is a {kind}")
     marks = node.meta.get("tensor_dict") or {}
     static = marks.get("_dynamo_static_input_type") or ""
     return Input(

@@ -30,8 +30,8 @@ _ENTRY = (
     "Pass that in as an argument, or call torch._dynamo.reset() when it changes."
 )
 _INTERPRETED = (
-    "The code that Inductor wrote for the GPU is at fault, or Triton's interpreter: read the kernel, "
-    "and run it on the device before you trust either."
+    "The code that Inductor wrote for the GPU is at fault, or Triton's interpreter: read the "
+    "kernel, and run it on the device before you trust either."
 )
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."

@@ -90,7 +90,7 @@ class Targeting:
         if self._sent:
             return []
         panel = f"kernels for {', '.join(self._options.target)}"
-        return [Note(hook="target-graphs", panel=panel, message=_NOTHING)]
+        return [Note(hook="", panel=panel, message=_NOTHING)]
 
     def _data(self, sent: _Sent, say: Callable[[str], None]) -> dict[str, Any]:
         graph, device = sent.graph, DEVICES[sent.spec]

@@ -24,6 +24,7 @@ __all__ = ["NAMES", "compiled"]
 NAMES = (
     "torch._inductor.codecache:_load_triton_kernel_from_source",
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
+    "triton:knobs.compilation.always_compile",
     "triton:knobs.nvidia.dump_ptxas_log",
     "triton:knobs.nvidia.nvdisasm",
     "triton.runtime.autotuner:Config.all_kwargs",
@@ -55,7 +56,7 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
     with torch._inductor.config.patch(pretence.CONFIG):
         kernel = _load_triton_kernel_from_source(name, source)
         candidates = list(kernel.configs or ())
-        result, log = _first_that_fits(kernel, candidates)
+        result, log = _first_that_fits(kernel, candidates, device)
     binary = result.kernel
     resources = _resources(name, binary, log)
     config = {key: value for key, value in result.config.all_kwargs().items() if value is not None}
@@ -79,18 +80,29 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
     }
 
 
-def _first_that_fits(kernel: Any, candidates: list[Any]) -> tuple[Any, str]:
+def _first_that_fits(kernel: Any, candidates: list[Any], device: Device) -> tuple[Any, str]:
     """Return the compile result of the first configuration that the compiler takes, and its log."""
     trouble: Exception | None = None
     triton.knobs.nvidia.dump_ptxas_log = True
+    triton.knobs.compilation.always_compile = True  # a binary from a cache comes without a log
     for config in candidates:
         log = io.StringIO()
         try:
             with contextlib.redirect_stdout(log):
-                return kernel._precompile_config(config), log.getvalue()
+                result = kernel._precompile_config(config)
+            _check_shared(result.kernel.metadata.shared, device)
+            return result, log.getvalue()
         except Exception as exc:
             trouble = trouble or exc
     raise trouble or ValueError("Inductor gave it no configuration")
+
+
+def _check_shared(shared: int, device: Device) -> None:
+    """Raise where a block takes more than it can have, which else only a launch would tell."""
+    if shared > device.block_shared:
+        raise ValueError(
+            f"a block takes {shared} bytes of shared memory, and may have {device.block_shared}"
+        )
 
 
 def _resources(name: str, binary: Any, log: str) -> dict[str, int]:

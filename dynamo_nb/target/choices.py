@@ -6,6 +6,7 @@ taken, so that the report can say so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ NAMES = (
     "torch._C:DispatchKey",
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_precompile_fn",
+    "torch._inductor.select_algorithm:TritonTemplateCaller.info_dict",
     "torch._ops:OpOverload.decompose",
     "torch._ops:OpOverload.py_impl",
 )
@@ -30,11 +32,13 @@ _ATTENTION = (
     "such a device"
 )
 _AUTOTUNED = (
-    "which of {count} candidates would be the fastest for `{op}`: {chosen} was taken, unmeasured"
+    "which of {count} candidates would be the fastest for `{op}`: {chosen} was taken, the largest "
+    "tile of a template"
 )
 
 _FLASH_DTYPES = (torch.float16, torch.bfloat16)
 _FLASH_HEAD = 256  # the widest head that flash attention takes
+_ELEMENT = 4  # bytes of an element of a tile in shared memory, at most in what is common
 _ALIGNED = 8  # elements to which flash attention's heads are padded
 
 
@@ -95,11 +99,13 @@ class Choices:
     # ------------------------------------------------------------------ templates
 
     def _choose_templates(self) -> None:
-        """Rank candidates of max-autotune without running them: Triton's templates come first."""
+        """Rank candidates of max-autotune without running them: the largest tiles come first."""
 
         def make_benchmark_fn(_: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
             def benchmark(choices: Any) -> dict[Any, float]:
-                ranked = sorted(choices, key=lambda choice: "triton" not in choice.name)
+                ranked = sorted(
+                    choices, key=lambda choice: _rank(choice, self._device.block_shared)
+                )
                 op = ranked[0].name.rsplit("_", 1)[0]
                 self._note(_AUTOTUNED.format(count=len(ranked), op=op, chosen=ranked[0].name))
                 return {choice: 1.0 + place for place, choice in enumerate(ranked)}
@@ -108,6 +114,17 @@ class Choices:
 
         AlgorithmSelectorCache.make_benchmark_fn = classmethod(make_benchmark_fn)
         AlgorithmSelectorCache.make_precompile_fn = lambda *_, **__: lambda *_, **__: {}
+
+
+def _rank(choice: Any, shared: int) -> tuple[bool, int]:
+    """Return where a candidate stands: templates whose tiles fit first, of these the largest."""
+    facts = choice.info_dict() if hasattr(choice, "info_dict") else {}
+    sides = [int(side) for side in re.findall(r"\d+", str(facts.get("tile_shape", "")))]
+    if "triton" not in choice.name or len(sides) != 3:
+        return True, 0
+    rows, depth, columns = sides
+    taken = int(facts.get("num_stages", 1)) * depth * (rows + columns) * _ELEMENT
+    return taken > shared, -rows * columns
 
 
 def _flash(q: Any, k: Any, v: Any, dropout: float, is_causal: bool, scale: float | None) -> Any:

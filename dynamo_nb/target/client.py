@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
+import importlib.metadata
 import os
 import pickle
 import queue
@@ -15,9 +15,10 @@ from concurrent.futures import Future
 from dynamo_nb.target.devices import DEVICES
 from dynamo_nb.target.jobs import COMPILE, Answer, Job
 
-__all__ = ["Worker", "problem", "stop_all", "worker_for"]
+__all__ = ["Worker", "problem", "stop_all", "triton_version", "worker_for"]
 
 _WORKER = "dynamo_nb.target.worker"
+_OLDEST = (3, 6)
 _INSTALL = "pip install 'dynamo_nb[target]'"
 
 
@@ -25,9 +26,25 @@ def problem(spec: str) -> str:
     """Return why there can be no worker for a target, or nothing."""
     if spec not in DEVICES:
         return f"unknown target {spec!r}; known: {', '.join(DEVICES)}"
-    if importlib.util.find_spec("triton") is None:
+    version = triton_version()
+    if version is None:
         return f"--target needs triton, which is not installed: {_INSTALL}"
+    if _numbers(version) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        return f"triton {version} is too old: --target needs {oldest} or newer: {_INSTALL}"
     return ""
+
+
+def triton_version() -> str | None:
+    """Return the version of triton that is installed, None where there is none."""
+    try:
+        return importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
 class Worker:

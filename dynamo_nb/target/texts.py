@@ -12,6 +12,9 @@ __all__ = ["text_of"]
 #: Where an assembler's text begins to hold debug data, as numbers that say nothing to a reader.
 _DEBUG = re.compile(r'^\s*\.section\s+"?\.debug')
 
+#: Where packages are installed: the rest of the path means the same on every machine.
+_PACKAGES = re.compile(r"/[^\s\"]*/(?:site|dist)-packages/")
+
 _LOC = re.compile(r"^\s*\.loc\s")
 _SASS_LOC = re.compile(r"^\s*//## File ")
 _INSTRUCTION = re.compile(r"^\s+(?!\.|//|;)\S")
@@ -41,12 +44,12 @@ def text_of(stage: str, text: str, kernel: str, file: str) -> dict[str, Any]:
 
 def _renamed(line: str, kernel: str, file: str) -> str:
     """Put the kernel's name in place of the temporary file that its source was compiled from."""
-    folder, name = str(Path(file).parent), Path(file).name
-    if name not in line:
+    if ".py" not in line:
         return line
+    folder, name = str(Path(file).parent), Path(file).name
     for written in (f'{folder}" "{name}', f"{folder}/{name}", name):
         line = line.replace(written, f"{kernel}.py")
-    return line
+    return _PACKAGES.sub("", line.replace(folder, ""))
 
 
 def _without_debug(lines: list[str]) -> Iterator[str]:

@@ -276,7 +276,8 @@ def _end(record: CellRecord, detail: _Detail) -> Iterator[str]:
     """Yield what the report lacks."""
     for note in record.notes[: detail.notes]:
         message = brief(note.message, 160)
-        yield from _wrap(f"note: no {note.panel} ({note.hook} failed: {message})")
+        why = f"({note.hook} failed: {message})" if note.hook else f"({message})"
+        yield from _wrap(f"note: no {note.panel} {why}")
     yield from _more(len(record.notes) - detail.notes, "note")
     if record.unparsed:
         names = some(f"{name} ({count})" for name, count in record.unparsed.items())

@@ -1,0 +1,325 @@
+"""`--target`: kernels for GPUs that are not there, generated and compiled in a process apart."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from dynamo_nb.record.types import CELL, CellRecord, Ref
+from dynamo_nb.target import client
+from dynamo_nb.target.devices import DEVICES
+from tests import snapshot
+from tests.zoo import ZOO
+
+pytestmark = pytest.mark.xdist_group("target")  # one process a target, warm for all of them
+
+SPECS = ("cuda:80", "cuda:90", "hip:gfx942")
+LAST_STAGE = {"cuda": "ptx", "hip": "amdgcn"}
+
+
+def magic(*words: str) -> str:
+    """Return a magic line: no backend runs here, since the targets are what is looked at."""
+    return " ".join(["%%dynamo --fresh --backend eager", *words]) + "\n"
+
+
+def targets(record: CellRecord) -> dict[str, list]:
+    found: dict[str, list] = {}
+    for entry in record.compiles:
+        for target in entry.targets:
+            found.setdefault(target.spec, []).append((entry, target))
+    return found
+
+
+def text_of(binary, stage: str) -> str:
+    return next(text.text for text in binary.texts if text.stage == stage)
+
+
+@pytest.mark.parametrize("function", ZOO, ids=str)
+def test_every_kernel_of_the_zoo_has_a_binary(shell, function):
+    """Forward with nothing to differentiate, and forward with backward."""
+    shell.run(function.definition())
+    flags = magic(*(f"--target {spec}" for spec in SPECS))
+    ran = shell.run(f"{flags}{function.forward()}\n{function.training()}")
+    assert ran.error is None
+    found = targets(shell.record)
+    assert list(found) == list(SPECS)
+    for spec, pairs in found.items():
+        (_, inference), (_, training) = pairs
+        assert [graph.direction for graph in inference.graphs] == ["inference"]
+        assert [graph.direction for graph in training.graphs] == ["forward", "backward"]
+        for target in (inference, training):
+            assert not target.error
+            assert_compiled(target, DEVICES[spec].backend)
+        lines = {
+            link.b.key
+            for link in shell.record.links
+            if link.kind == "node-line" and link.a.key.startswith(f"{spec}/")
+        }
+        assert any(line.startswith("<cell") for line in lines)
+
+
+def assert_compiled(target, backend: str) -> None:
+    """Each Triton kernel has its nodes, and a binary with every stage before it."""
+    fused = [kernel for kernel in target.kernels if kernel.language == "triton"]
+    assert fused
+    for kernel in fused:
+        assert kernel.nodes
+        assert "@triton.jit" in kernel.code
+        assert f"type='{backend}'" in kernel.code
+        binary = target.binary(kernel)
+        assert not binary.error
+        assert binary.size > 0
+        assert binary.resources["registers"] > 0
+        assert 0 < binary.occupancy <= 1
+        stages = {text.stage for text in binary.texts}
+        assert {"ttir", "ttgir", "llir", LAST_STAGE[backend]} <= stages
+
+
+def test_code_is_that_of_the_architecture(shell):
+    shell.run("import torch\nx = torch.randn(64, 64)\ndef f(x):\n    return (x @ x).relu() * 2\n")
+    shell.run(magic("--target cuda:75 --target cuda:80 --target cuda:90") + "f(x.half())")
+    texts = {
+        spec: text_of(pairs[0][1].binaries[0], "ptx")
+        for spec, pairs in targets(shell.record).items()
+    }
+    line = re.compile(r"^\.target (\w+)", re.MULTILINE)
+    named = {spec: line.search(text)[1] for spec, text in texts.items()}
+    assert named == {"cuda:75": "sm_75", "cuda:80": "sm_80", "cuda:90": "sm_90a"}
+
+
+def test_only_hopper_multiplies_by_warp_group(shell):
+    """`wgmma` is what sm_90a has and sm_80 lacks: the same template, the same candidate."""
+    shell.run(
+        "import torch\na, b = torch.randn(2, 256, 256).half()\n"
+        "def f(a, b):\n    return (a @ b).relu()\n"
+    )
+    settings = ("max_autotune=true", "max_autotune_gemm_backends=TRITON")
+    words = [f"--config inductor.{setting}" for setting in settings]
+    ran = shell.run(magic("--target cuda:80 --target cuda:90", *words) + "f(a, b)")
+    assert ran.error is None
+    found = {spec: pairs[0][1] for spec, pairs in targets(shell.record).items()}
+    texts = {spec: text_of(target.binaries[0], "ptx") for spec, target in found.items()}
+    assert "wgmma" in texts["cuda:90"]
+    assert "wgmma" not in texts["cuda:80"]
+    assert "mma.sync" in texts["cuda:80"]
+    assert any("candidates" in text for text in found["cuda:90"].unknown)
+
+
+def test_sizes_stay_symbols(shell):
+    shell.run(
+        "import torch\ndef f(x, y):\n    return torch.cat([x, y]).softmax(-1) * x.shape[0]\n"
+        "x, y = torch.randn(6, 20, requires_grad=True), torch.randn(7, 20)\n"
+    )
+    cell = "f(x, y).sum().backward()"
+    shell.run(magic("--dynamic true", *(f"--target {spec}" for spec in SPECS)) + cell)
+    for pairs in targets(shell.record).values():
+        (_, target), *_ = pairs
+        assert not target.error
+        assert all(not binary.error for binary in target.binaries)
+        assert any("s77" in code.code for code in target.output_code)
+        grids = [axis for binary in target.binaries for axis in binary.grid]
+        assert any("s77" in axis for axis in grids), grids
+        assert {graph.direction for graph in target.graphs} == {"forward", "backward"}
+
+
+USER_KERNELS = """\
+import torch, triton
+import triton.language as tl
+
+BIAS = tl.constexpr(3.0)
+
+@triton.jit
+def doubled(value):
+    return value * 2
+
+@triton.jit
+def scaled(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, doubled(x) * factor + BIAS, mask=offsets < n)
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 256})], key=["n"]
+)
+@triton.jit
+def tuned(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * factor, mask=mask)
+
+def f(x):
+    y = torch.empty_like(x)
+    scaled[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), 0.5, BLOCK=128)
+    return y.sin() + 1
+
+def g(x):
+    y = torch.empty_like(x)
+    tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), 0.5)
+    return y.sin() + 1
+
+x = torch.randn(1000)
+"""
+
+
+@pytest.mark.parametrize("call", ["f(x)", "g(x)"])
+def test_kernels_of_the_user_are_taken_along(shell, call):
+    """The cell fails as it does anyway where no GPU is; its kernel is compiled all the same."""
+    shell.run(USER_KERNELS)
+    plain = shell.run(call)
+    flags = " ".join(f"--target {spec}" for spec in SPECS)
+    ran = shell.run(f"%%dynamo --fresh {flags}\n{call}")
+    assert (type(ran.error), str(ran.error)) == (type(plain.error), str(plain.error))
+    for spec, pairs in targets(shell.record).items():
+        (_, target), *_ = pairs
+        own = next(k for k in target.kernels if k.name.startswith(("scaled", "tuned")))
+        binary = target.binary(own)
+        assert not binary.error
+        assert "tl.store(y_ptr + offsets" in own.code
+        assert len(binary.candidates) == (2 if call == "g(x)" else 1)
+        assert text_of(binary, LAST_STAGE[DEVICES[spec].backend])
+
+
+def test_lines_lead_from_the_machine_code_to_the_cell(shell):
+    """PTX and SASS lines lead to a line of Triton, that to nodes, those to the cell."""
+    cell = "y = torch.relu(x * 2)\nz = y.sum(-1)\nz + 1"
+    shell.run("import torch\nx = torch.randn(8, 64)\n")
+    shell.run(magic("--target cuda:90 --sass --compile cell") + cell)
+    (_, target), *_ = targets(shell.record)["cuda:90"]
+    kernel, binary = target.kernels[0], target.binaries[0]
+    source = kernel.code.splitlines()
+    for stage, instruction in (("ptx", "ld.global"), ("sass", "LDG")):
+        text = next(text for text in binary.texts if text.stage == stage)
+        assert len(text.lines) == len(text.text.splitlines())
+        loads = [
+            number
+            for line, number in zip(text.text.splitlines(), text.lines, strict=True)
+            if instruction in line and number
+        ]
+        assert loads, stage
+        assert all("tl.load(" in source[number - 1] for number in loads)
+        nodes = binary.source_nodes[str(loads[0])]
+        assert set(nodes) <= set(kernel.nodes)
+        placed = {node.name: node for node in target.graphs[0].nodes}
+        lines = {
+            frame.line for name in nodes for frame in placed[name].frames if frame.file == CELL
+        }
+        assert lines <= {2, 3, 4}
+        assert 2 in lines
+
+
+def test_texts_are_the_same_in_each_run(shell):
+    shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
+    reports = [shell.run(magic("--target cuda:90") + "f(x)") for _ in range(2)]
+    assert reports[0].displays[0]["text/html"] == reports[1].displays[0]["text/html"]
+    (_, target), *_ = targets(shell.record)["cuda:90"]
+    shown = "".join(text.text for binary in target.binaries for text in binary.texts)
+    assert not re.search(r"/tmp|/root|[a-z0-9]{40,}\.py", shown)
+
+
+def test_the_report_names_what_a_binary_takes(shell):
+    shell.run("import torch\nx = torch.randn(8, 64)\n")
+    ran = shell.run(magic("--target cuda:90 --compile cell") + "x.relu() + 1")
+    assert "For cuda:90 (NVIDIA H100 80GB HBM3), predicted: not run, not autotuned" in ran.report
+    assert re.search(r"\d+ registers, no spills, occupancy \d+%", ran.report)
+    page = ran.displays[0]["text/html"]
+    for word in ("cuda:90, predicted", "PTX of triton_poi_fused", "figures from", ".target sm_90a"):
+        assert word in page
+
+
+def test_a_record_with_targets_travels(shell):
+    shell.run("import torch\nx = torch.randn(8, 64)\n")
+    shell.run(magic("--target cuda:90 --compile cell") + "x.relu() + 1")
+    record = shell.record
+    assert CellRecord.from_json(record.to_json()) == record
+    kernel = record.compiles[0].targets[0].kernels[0]
+    ref = Ref(record.compiles[0].key, "kernel", f"{kernel.graph}/{kernel.name}")
+    assert any(link.a == ref for link in record.links)
+
+
+# ------------------------------------------------------------------ the notebook's process
+
+
+def test_the_notebooks_torch_is_untouched(shell):
+    shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
+    shell.run("%%dynamo --fresh --backend eager\nf(x)")
+    before = snapshot.take()
+    shell.run(magic("--target cuda:90 --target hip:gfx942 --interpret") + "f(x)")
+    assert not snapshot.differences(before, snapshot.take())
+    import torch
+
+    assert not torch.cuda.is_available()
+    assert torch.version.hip is None
+
+
+# ------------------------------------------------------------------ what goes wrong
+
+
+def test_an_unknown_target_names_those_known(shell):
+    ran = shell.run("%%dynamo --target cuda:95\n1")
+    assert str(ran.error).startswith("%%dynamo: argument --target: no target 'cuda:95'.")
+    assert all(spec in str(ran.error) for spec in DEVICES)
+
+
+@pytest.mark.parametrize("flag", ["--sass", "--interpret"])
+def test_a_flag_of_targets_needs_one(shell, flag):
+    ran = shell.run(f"%%dynamo {flag}\n1")
+    assert "needs a target: --target cuda:90" in str(ran.error)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [(None, "not installed"), ("3.2.0", "triton 3.2.0 is too old")]
+)
+def test_without_triton_it_says_what_to_install(shell, monkeypatch, version, said):
+    monkeypatch.setattr(client, "triton_version", lambda: version)
+    ran = shell.run("%%dynamo --target cuda:90\n1")
+    assert said in str(ran.error)
+    assert "pip install 'dynamo_nb[target]'" in str(ran.error)
+
+
+def test_a_graph_that_cannot_travel_is_named(shell):
+    shell.run(
+        "import torch\nfrom torch.testing._internal.two_tensor import TwoTensor\n"
+        "y = torch.ones(3)\nx = TwoTensor(y, y)\n"
+        "def f(x):\n    return x * 2\ndef g(y):\n    return y + 1\n"
+    )
+    ran = shell.run(magic("--target cuda:90") + "f(x)\ng(y)")
+    assert ran.error is None
+    found = {entry.name: target for entry, target in targets(shell.record)["cuda:90"]}
+    assert "input `l_x_` is a TwoTensor" in found["f"].error
+    assert not found["g"].error
+    assert found["g"].kernels
+    assert "nothing: input `l_x_`" in ran.report
+
+
+def test_a_worker_that_is_killed_leaves_the_cell(shell):
+    shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
+    shell.ip.user_ns["kill"] = kill_worker
+    ran = shell.run(magic("--target cuda:90") + "kill()\nf(x)")
+    assert ran.error is None
+    (_, target), *_ = targets(shell.record)["cuda:90"]
+    assert "its process ended" in target.error
+    assert "its process ended" in ran.report
+    shell.run(magic("--target cuda:90") + "f(x)")
+    (_, target), *_ = targets(shell.record)["cuda:90"]
+    assert not target.error
+    assert target.kernels
+
+
+def kill_worker() -> None:
+    """Stop the worker where it is, so that it dies with a job on its hands."""
+    worker = client.worker_for("cuda:90")
+    worker.start().result()
+    os.kill(worker.pid, signal.SIGSTOP)
+    threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL)).start()
+
+
+def test_a_cell_that_compiles_nothing_says_so(shell):
+    shell.run("import torch\nx = torch.randn(8)\ndef f(x):\n    return x + 1\n")
+    shell.run(magic("--target cuda:90") + "f(x)")
+    ran = shell.run("%%dynamo --target cuda:90 --backend eager\nf(x)")
+    said = "note: no kernels for cuda:90 (the cell compiled no graph anew: run it with --fresh"
+    assert said in " ".join(ran.report.split())
