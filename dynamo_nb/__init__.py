@@ -85,7 +85,7 @@ def would(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Would:
 
     Nothing is run or compiled. `f` is anything that was compiled: what `torch.compile` returned, or
     a function, method or module that a `%%dynamo` cell called. The global state (grad mode,
-    autocast, ...) counts as it is now.
+    autocast, ...) counts as it is now, and so does the `--config` of the last `%%dynamo` cell.
 
     Raises
     ------
@@ -127,8 +127,9 @@ def guard_costs(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GuardCos
         When the call hits no entry.
     """
     from dynamo_nb.runner.would import guard_costs as measured
+    from dynamo_nb.session import current
 
-    return measured(f, args, kwargs)
+    return measured(current(), f, args, kwargs)
 
 
 def last(name: str = "") -> CellRecord | None:

@@ -39,6 +39,7 @@ Examples
     %%dynamo --as-is                     add nothing: watch what the cell compiles itself
     %%dynamo --fresh                     forget what was compiled before
     %%dynamo --check                     is it right? compare compiled calls with eager ones
+    %%dynamo --time                      is it faster? measure compiled calls and eager ones
     %%dynamo --target cuda:90            the kernels for a GPU that is not there
     %%dynamo --config recompile_limit=2 --config inductor.triton.cudagraphs=true
     %%dynamo --save report.html          write the report, too (or .json, .json.gz)
@@ -82,6 +83,7 @@ class Options(Struct, frozen=True, kw_only=True):
     compile: str = "auto"
     fresh: bool = False
     check: bool = False
+    time: bool = False
     target: list[str] = []
     sass: bool = False
     interpret: bool = False
@@ -187,6 +189,12 @@ def argument_parser() -> argparse.ArgumentParser:
         "and compare all that it returns, writes and differentiates",
     )
     how.add_argument(
+        "--time",
+        action="store_true",
+        help="afterwards measure each compiled call on copies of its inputs, eagerly and compiled: "
+        "times, kernels, launches",
+    )
+    how.add_argument(
         "--target",
         metavar="SPEC",
         action="append",
@@ -266,6 +274,7 @@ def parse(line: str) -> Options:
         compile="as-is" if known.as_is else known.compile,
         fresh=known.fresh,
         check=known.check,
+        time=known.time,
         target=list(dict.fromkeys(known.target or ())),
         sass=known.sass,
         interpret=known.interpret,

@@ -193,3 +193,50 @@ def test_a_process_that_dies_is_told(shell):
     assert found.baseline.error == "the process of the trials ended (code 3)"
     assert {trial.verdict for trial in found.trials} <= {"same", "failed"}
     assert any("can't begin from" in note for note in found.notes)
+
+
+# --- the cell's own settings, and the time limit -------------------------------------------------
+
+LIMITED = """\
+%%dynamo --backend eager --config recompile_limit=2 --config automatic_dynamic_shapes=False
+import time
+import torch
+def f(x):
+    return x + 1
+if torch._dynamo.config.recompile_limit == 8:
+    time.sleep(SECONDS)
+for n in range(2, 7):
+    f(torch.ones(n))
+"""
+LIMIT = "torch._dynamo.config.recompile_limit = 8"
+
+
+def test_a_mend_may_change_what_the_cells_config_flag_sets(shell):
+    shell.run(LIMITED.replace("SECONDS", "0"))
+    found = tried(shell)
+    assert (found.baseline.counts["recompile"], found.baseline.counts["eager run"]) == (1, 3)
+    (trial,) = (trial for trial in found.trials if trial.paste == LIMIT)
+    assert (trial.counts["recompile"], trial.counts["eager run"]) == (4, 0)
+    assert not any("does not do what it did" in note for note in found.notes)
+
+
+def test_a_run_that_takes_too_long_is_cut_off_and_the_others_go_on(shell):
+    shell.run(LIMITED.replace("SECONDS", "60"))
+    ran = shell.run("%dynamo try --timeout 6")
+    assert f"{LIMIT}: cut off after 6 s" in ran.report
+    assert "Together: eager runs 3 -> 0, recompiles 1 -> 0." in ran.report
+    assert "cut off after 6 s" in ran.displays[-1]["text/html"]
+
+
+def test_a_cell_that_takes_too_long_itself_is_told(shell):
+    shell.run(LIMITED.replace("== 8", "== 2").replace("SECONDS", "3"))
+    ran = shell.run("%dynamo try --timeout 1")
+    assert "The cell as it is was cut off after 1 s: give more with --timeout SECONDS" in ran.report
+
+
+@pytest.mark.parametrize("words", ["--timeout soon", "--timeout -1", "--timeout", "3"])
+def test_what_try_does_not_understand(shell, words):
+    shell.run((CASES / "item_value.cell").read_text())
+    ran = shell.run(f"%dynamo try {words}")
+    assert type(ran.error).__name__ == "UsageError"
+    assert "%dynamo try [--timeout SECONDS]" in str(ran.error)

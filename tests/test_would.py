@@ -300,3 +300,32 @@ def test_many_failing_guards_are_the_same_one_by_one_and_swept(
     assert {(r.source, r.name, r.was, r.now) for r in swept} == {
         (r.source, r.name, r.was, r.now) for r in one_by_one
     }
+
+
+def test_the_last_cells_config_counts(shell: Shell) -> None:
+    import torch
+
+    cell = "import torch\ndef g(x):\n    return x + 1\nfor n in range(2, 5):\n    g(torch.ones(n))"
+    flags = "--config recompile_limit=2 --config automatic_dynamic_shapes=False"
+    shell.run(f"%%dynamo --backend eager {flags}\n{cell}")
+    before = torch._dynamo.config.recompile_limit
+    ran = shell.run("%dynamo would g(torch.ones(9))")
+    assert "recompile_limit (2) is reached: it would run eagerly" in ran.report
+    assert f"note: told as for the last cell: {flags}" in ran.report
+    assert torch._dynamo.config.recompile_limit == before
+
+
+@pytest.mark.parametrize("command", ["would", "guards"])
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("nope(1)", "NameError: name 'nope' is not defined"),
+        ("print(nope)", "NameError: name 'nope' is not defined"),
+        ("print(1 / 0)", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_call_that_cannot_be_evaluated_is_one_sentence(
+    shell: Shell, command: str, call: str, why: str
+) -> None:
+    ran = shell.run(f"%dynamo {command} {call}")
+    assert ran.stdout == f"UsageError: %dynamo {command}: {call} can't be evaluated: {why}\n"

@@ -49,7 +49,8 @@ class Trial(_Data, frozen=True):
     `counts` are those of the run by noun, as in `record.difference.Side`. `compile_seconds` and
     `run_seconds` (the rest of the run, calls of compiled code for the most part) are measured.
     `verdict` is `helps`, `same`, `worse`, `mixed` or `failed`, compared to the cell as it is;
-    `error` is what the run raised. `differs` names what else is not as it was: `value`, `output`.
+    `error` is what the run raised, or that it `was_cut_off` for the time it took. `differs` names
+    what else is not as it was: `value`, `output`.
     """
 
     mends: list[Mend] = []
@@ -57,6 +58,7 @@ class Trial(_Data, frozen=True):
     compile_seconds: float = 0.0
     run_seconds: float = 0.0
     error: str = ""
+    was_cut_off: bool = False
     verdict: str = ""
     differs: list[str] = []
 

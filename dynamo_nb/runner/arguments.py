@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dynamo_nb.options import Options, UsageError, close_matches
 
-__all__ = ["Arguments", "checked"]
+__all__ = ["Arguments", "checked", "settings"]
 
 
 class Arguments(NamedTuple):
@@ -23,7 +23,7 @@ def checked(options: Options, namespace: dict[str, Any]) -> Arguments:
     _check_file(options)
     _check_device(options)
     _check_targets(options)
-    return Arguments(_compile_arguments(options, namespace), _settings(options))
+    return Arguments(_compile_arguments(options, namespace), settings(options.config))
 
 
 def _check_file(options: Options) -> None:
@@ -86,14 +86,14 @@ def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:
     return value
 
 
-def _settings(options: Options) -> dict[tuple[str, str], Any]:
-    """Return `--config` as `(prefix, name) → value`."""
+def settings(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return what `--config` asks for as `(prefix, name) → value`."""
     from dynamo_nb.capture import compiler
 
-    if not options.config:
+    if not config:
         return {}
     names = compiler.config_names()
-    return {_setting(name, value, names): value for name, value in options.config.items()}
+    return {_setting(name, value, names): value for name, value in config.items()}
 
 
 def _setting(name: str, value: Any, names: dict[str, list[str]]) -> tuple[str, str]:

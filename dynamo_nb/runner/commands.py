@@ -24,7 +24,6 @@ class Commands:
             "save": ("FILE", self._save),
             "load": ("FILE", self._load),
             "reset": ("", self._reset),
-            "try": ("", self._try),
         }
         #: Commands followed by Python, which is taken as it is written.
         self._python: dict[str, Callable[[str], None]] = {
@@ -32,7 +31,10 @@ class Commands:
             "guards": self._guards,
         }
         #: Commands that have options of their own.
-        self._parsing: dict[str, Callable[[list[str]], None]] = {"diff": self._diff}
+        self._parsing: dict[str, Callable[[list[str]], None]] = {
+            "diff": self._diff,
+            "try": self._try,
+        }
 
     def __call__(self, line: str) -> None:
         """Carry out one `%dynamo` line."""
@@ -88,17 +90,17 @@ class Commands:
 
         diffing.show(self._session, self._reporter, rest)
 
-    def _try(self) -> None:
+    def _try(self, rest: list[str]) -> None:
         from dynamo_nb.runner import trying
 
-        trying.show(self._last(), self._reporter)
+        trying.show(self._last(), self._reporter, rest)
 
     def _guards(self, expression: str) -> None:
         from dynamo_nb.runner.would import call_in, guard_costs
 
         f, args, kwargs = call_in(expression, self._reporter.namespace, "guards")
         try:
-            costs = guard_costs(f, args, kwargs)
+            costs = guard_costs(self._session, f, args, kwargs)
         except (TypeError, ValueError) as exc:
             raise UsageError(f"%dynamo guards: {exc}") from exc
         self._reporter.display(str(costs), costs._repr_html_())

@@ -27,18 +27,26 @@ from dynamo_nb.record.trials import Mend, Trial
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.session import Session
 
-__all__ = ["Job", "main", "run"]
+__all__ = ["READY", "Job", "main", "run"]
+
+#: The first line that the process says.
+READY = "ready"
 
 #: The stages that cover a compile as a whole; the backward graph is compiled when it is first run.
 _WHOLE = ("entire_frame_compile", "entire_backward_compile")
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """What the worker is given: the cell with its magic line, and what the notebook holds."""
+    """What the worker is given: the cell with its magic line, and what the notebook holds.
+
+    `settings` are those of the cell's `--config`. They are set before a mend is: that may change
+    them.
+    """
 
     cell: str
     state: bytes
     ambient: dict[str, Any]
+    settings: dict[tuple[str, str], Any]
     backend: Any
     path: list[str]
 
@@ -53,6 +61,8 @@ def main() -> None:
 
     portable.apply(job.ambient)
     trial.warm_up(job.backend)
+    answers.write(f"{READY}\n")
+    answers.flush()
     first: _Seen | None = None
     for line in sys.stdin:
         asked = msgspec.json.decode(line, type=list[Mend])
@@ -95,13 +105,13 @@ def _differs(first: _Seen, seen: _Seen) -> list[str]:
 
 def run(job: Job, mends: list[Mend]) -> tuple[Trial, _Seen]:
     """Run the cell with these mends; return what came of it, and what a person would have seen."""
-    from dynamo_nb.capture import portable, trial
+    from dynamo_nb.capture import compiler, portable, trial
 
     arguments = {name: value for mend in mends for name, value in mend.arguments.items()}
     marks = [trial.Mark(*astuple(mark)) for mend in mends for mark in mend.marks]
     session = Session()
     try:
-        with trial.apart(job.ambient, arguments, marks):
+        with trial.apart(job.ambient, arguments, marks), compiler.settings(job.settings):
             shell = _shell()
             extension = Extension(shell, session)
             extension.install()

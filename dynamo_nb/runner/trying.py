@@ -7,20 +7,17 @@ starts with empty caches. The cell as it is is run again in the same way: to it 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import dis
-import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NoReturn
 
-import cloudpickle
-import msgspec
 from msgspec.structs import replace
 
 from dynamo_nb.findings.mends import mends
@@ -31,12 +28,10 @@ from dynamo_nb.record.trials import Mend, Trial, Trials
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.runner.names import stored_names
 from dynamo_nb.runner.report import Reporter
+from dynamo_nb.runner.trial_client import Progress, Worker
 from dynamo_nb.runner.trial_worker import Job
 
-__all__ = ["Progress", "show", "try_mends"]
-
-#: Told what is tried next.
-Progress = Callable[[str], None]
+__all__ = ["show", "try_mends"]
 
 #: Counts of which less is better, the dearest first.
 _COSTS = ("eager run", "graph break", "recompile")
@@ -50,15 +45,37 @@ _FLAGS: dict[str, Callable[[Any], list[str]]] = {
     "compile": lambda value: ["--compile", value],
     "device": lambda value: ["--device", value],
     "options": lambda value: [w for k, v in value.items() for w in ("--options", f"{k}={v!r}")],
-    "config": lambda value: [w for k, v in value.items() for w in ("--config", f"{k}={v!r}")],
 }
 
+USAGE = "%dynamo try [--timeout SECONDS]"
 
-def show(record: CellRecord, reporter: Reporter) -> None:
-    """Carry out `%dynamo try`, and say meanwhile what is being tried."""
+#: Seconds for one run: so many, and so many times what the cell itself took.
+_TIMEOUT, _TIMES_THE_CELL = 60.0, 5.0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"%dynamo try: {message}. Usage: {USAGE}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def show(record: CellRecord, reporter: Reporter, words: list[str]) -> None:
+    """Carry out `%dynamo try` followed by `words`, and say meanwhile what is being tried."""
+    parser = _Parser(prog="%dynamo try", add_help=False, allow_abbrev=False)
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS")
+    timeout = parser.parse_args(words).timeout
     with reporter.progress() as say:
         try:
-            found = try_mends(record, reporter.namespace, reporter.transform, say)
+            found = try_mends(record, reporter.namespace, reporter.transform, say, timeout)
         except ValueError as exc:
             raise UsageError(f"%dynamo try: {exc}") from exc
     reporter.display(str(found), found._repr_html_())
@@ -69,8 +86,11 @@ def try_mends(
     namespace: dict[str, Any],
     transform: Callable[[str], str],
     say: Progress = lambda _: None,
+    timeout: float | None = None,
 ) -> Trials:
     """Return what came of the mends for a record's findings, each of them run.
+
+    A run that takes longer than `timeout` seconds is cut off.
 
     Raises
     ------
@@ -87,7 +107,7 @@ def try_mends(
         return replace(answer, notes=["No mend without a change of code is known for these."])
     with tempfile.TemporaryDirectory() as folder:
         job, notes = _job(record, namespace, transform)
-        worker = _Worker(job, Path(folder), say)
+        worker = Worker(job, Path(folder), say, timeout or _timeout(record))
         try:
             answer = _tried(worker, wanted, answer)
         finally:
@@ -95,8 +115,16 @@ def try_mends(
     return replace(answer, notes=[*notes, *_drift(record, answer), *answer.notes])
 
 
-def _tried(worker: _Worker, wanted: list[Mend], answer: Trials) -> Trials:
+def _timeout(record: CellRecord) -> float:
+    seconds: float = record.metrics.get("seconds", 0.0)
+    return float(round(_TIMEOUT + _TIMES_THE_CELL * seconds))
+
+
+def _tried(worker: Worker, wanted: list[Mend], answer: Trials) -> Trials:
     baseline = worker.run([])
+    if baseline.was_cut_off:
+        note = f"The cell as it is was {baseline.error}: give more with --timeout SECONDS."
+        return replace(answer, baseline=baseline, notes=[note])
     trials = [_judged(worker.run([mend]), baseline) for mend in wanted]
     winners = [trial for trial in trials if trial.verdict == "helps"]
     together = None
@@ -107,7 +135,7 @@ def _tried(worker: _Worker, wanted: list[Mend], answer: Trials) -> Trials:
     return replace(answer, baseline=baseline, trials=ranked, together=together)
 
 
-_VERDICTS = ("helps", "mixed", "same", "worse", "failed")
+_VERDICTS = ("helps", "mixed", "same", "worse", "failed", "cut off")
 
 
 def _cost(trial: Trial) -> tuple[Any, ...]:
@@ -120,6 +148,8 @@ def _cost(trial: Trial) -> tuple[Any, ...]:
 
 def _judged(trial: Trial, baseline: Trial) -> Trial:
     """Return a trial with its verdict: what is better, and what is worse, than as it is."""
+    if trial.was_cut_off:
+        return replace(trial, verdict="cut off")
     if trial.error and not baseline.error:
         return replace(trial, verdict="failed")
     if trial.error:
@@ -149,7 +179,7 @@ def _combined(winners: list[Trial]) -> list[Mend]:
 
 def _drift(record: CellRecord, answer: Trials) -> list[str]:
     """Say so when the cell did something else this time: the values are not those it began with."""
-    if answer.baseline is None:
+    if answer.baseline is None or answer.baseline.was_cut_off:
         return []
     if answer.baseline.error:
         if record.error is not None:
@@ -179,6 +209,7 @@ def _job(
     record: CellRecord, namespace: dict[str, Any], transform: Callable[[str], str]
 ) -> tuple[Job, list[str]]:
     from dynamo_nb.capture import portable
+    from dynamo_nb.runner.arguments import settings
 
     body = record.source.partition("\n")[2]
     names = _names(body, transform)
@@ -195,6 +226,7 @@ def _job(
         cell=f"{line}\n{body}",
         state=state,
         ambient=portable.ambient(),
+        settings=settings(record.options.get("config", {})),
         backend=_backend_to_warm(record),
         path=list(sys.path),
     )
@@ -269,44 +301,3 @@ def _notes(body: str, values: dict[str, Any], problems: dict[str, str]) -> Itera
         yield f"The trials began with copies of {shown} as they are now, after the cell."
     for name, why in problems.items():
         yield f"`{name}` can't be copied, so the trials ran without it ({why})."
-
-
-class _Worker:
-    """The process that runs the trials, one after the other."""
-
-    def __init__(self, job: Job, folder: Path, say: Progress) -> None:
-        file = folder / "job"
-        file.write_bytes(cloudpickle.dumps(job))  # settings may hold functions of the notebook
-        self._say = say
-        self._count = 0
-        self._say("getting ready")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "dynamo_nb.runner.trial_worker", str(file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            text=True,
-        )
-
-    def run(self, wanted: list[Mend]) -> Trial:
-        """Run the cell with these mends; a process that dies fails the trial, and those after."""
-        self._count += 1
-        self._say(" and ".join(mend.paste for mend in wanted) or "the cell as it is")
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(msgspec.json.encode(wanted).decode() + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            code = self._process.wait()
-            return Trial(mends=wanted, error=f"the process of the trials ended (code {code})")
-        return msgspec.json.decode(answer, type=Trial)
-
-    def close(self) -> None:
-        """End the process, whatever it is at."""
-        self._process.kill()
-        self._process.communicate()

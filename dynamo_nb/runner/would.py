@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dynamo_nb.options import UsageError
@@ -29,17 +31,37 @@ def would(
     """Return what `f(*args, **kwargs)` would do; see `dynamo_nb.would`."""
     from dynamo_nb.capture.would import would as look_up
 
-    answer = look_up(f, args, kwargs)
-    return Would(**{**answer, "entries": [_check(session, check) for check in answer["entries"]]})
+    with _as_in_the_cell(session) as notes:
+        answer = look_up(f, args, kwargs)
+    entries = [_check(session, check) for check in answer["entries"]]
+    return Would(**{**answer, "entries": entries, "notes": [*answer.get("notes", []), *notes]})
+
+
+@contextmanager
+def _as_in_the_cell(session: Session) -> Iterator[list[str]]:
+    """Set what the last cell's `--config` asked for; yield a note that says so."""
+    from dynamo_nb.capture import compiler
+    from dynamo_nb.runner.arguments import settings
+
+    last = session.last()
+    config = last.options.get("config", {}) if last is not None else {}
+    try:
+        asked = settings(config)
+    except UsageError:  # a report of another torch, which had other settings
+        config, asked = {}, {}
+    flags = " ".join(f"--config {name}={value}" for name, value in config.items())
+    with compiler.settings(asked):
+        yield [f"told as for the last cell: {flags}"] if flags else []
 
 
 def guard_costs(
-    f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    session: Session, f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> GuardCosts:
     """Return what checking the guards of a call costs; see `dynamo_nb.guard_costs`."""
     from dynamo_nb.capture.would import measured
 
-    found = measured(f, args, kwargs)
+    with _as_in_the_cell(session):
+        found = measured(f, args, kwargs)
     parts = [
         GuardCost(source=source, microseconds=cost, managers=managers)
         for source, cost, managers in found["parts"]
@@ -74,7 +96,7 @@ def _reader(compiled: Compile, source: str) -> StackFrame | None:
 def call_in(text: str, namespace: dict[str, Any], command: str) -> tuple[Any, Any, Any]:
     """Evaluate the callee and arguments of a call, without calling: `(f, args, kwargs)`.
 
-    What evaluating them raises is the user's own; text that is no call is a `UsageError`.
+    Text that is no call is a `UsageError`, and so is what evaluating it raises.
     """
     usage = f"Write a call: %dynamo {command} f(x)"
     if not text.strip():
@@ -87,9 +109,13 @@ def call_in(text: str, namespace: dict[str, Any], command: str) -> tuple[Any, An
         raise UsageError(f"%dynamo {command}: {text.strip()!r} is no call. {usage}")
     taken = ast.parse("(lambda *args, **kwargs: (args, kwargs))()", mode="eval")
     assert isinstance(taken.body, ast.Call)
-    callee = _evaluated(ast.Expression(call.func), namespace)
     taken.body.args, taken.body.keywords = call.args, call.keywords
-    args, kwargs = _evaluated(taken, namespace)
+    try:
+        callee = _evaluated(ast.Expression(call.func), namespace)
+        args, kwargs = _evaluated(taken, namespace)
+    except Exception as exc:
+        why = "".join(traceback.format_exception_only(exc)).strip()
+        raise UsageError(f"%dynamo {command}: {text.strip()} can't be evaluated: {why}") from exc
     return callee, args, kwargs
 
 

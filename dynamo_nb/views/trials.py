@@ -42,6 +42,7 @@ _VERDICTS = {
     "same": "no help",
     "worse": "makes it worse",
     "failed": "fails",
+    "cut off": "cut off",
 }
 
 
@@ -78,7 +79,7 @@ def _rows(found: Trials) -> list[_Row]:
                 f"{run.compile_seconds:.2f} s",
                 f"{run.run_seconds:.2f} s",
             ]
-            if run.counts and run.verdict != "failed"
+            if run.counts and run.verdict not in ("failed", "cut off")
             else [""] * (len(columns) + _TIMES),
             style="new" if run.verdict == "helps" else "",
         )
@@ -179,9 +180,14 @@ def _others(found: Trials) -> Iterator[str]:
     if others:
         yield "Tried, and dropped"
     for run in others:
-        yield from _wrap(
-            f"  {one_line(run.paste)}: {_VERDICTS[run.verdict]} ({_effect(run, found)})", "      "
-        )
+        yield from _wrap(f"  {one_line(run.paste)}: {_verdict(run, found)}", "      ")
+
+
+def _verdict(run: Trial, found: Trials) -> str:
+    """Return how a run that does not help came out."""
+    if run.was_cut_off:
+        return run.error
+    return f"{_VERDICTS[run.verdict]} ({_effect(run, found)})"
 
 
 def _pattern(pattern: Pattern) -> Iterator[str]:
