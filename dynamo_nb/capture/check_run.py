@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import traceback
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
+from dynamo_nb.capture.again import Again, quietly, run_backward
 from dynamo_nb.capture.check_calls import CheckedCalls, RecordedCall
 from dynamo_nb.capture.check_compare import differences
-from dynamo_nb.capture.check_copies import CannotCopyError, Copier
-from dynamo_nb.capture.check_effects import EffectError, no_effects
+from dynamo_nb.capture.check_copies import CannotCopyError
+from dynamo_nb.capture.check_effects import EffectError
 from dynamo_nb.capture.check_leaves import Leaf, leaves_of
-from dynamo_nb.capture.check_reach import ABSENT, swapped
+from dynamo_nb.capture.check_reach import ABSENT
 from dynamo_nb.capture.check_stages import (
     Stage,
     compiled_anew,
@@ -32,7 +29,6 @@ from dynamo_nb.events import Event
 
 __all__ = ["check"]
 
-_SEED = 0
 #: More differences of one call than these say nothing new.
 _SHOWN = 8
 
@@ -50,7 +46,7 @@ def check(recorded: CheckedCalls) -> list[Event]:
     """Return an event `check` for each recorded call, in the shape of the record's `Check`."""
     checker = _Checker(recorded.trains)
     events = []
-    with unseen_by_dynamo(), randomness(), _quietly():
+    with unseen_by_dynamo(), randomness(), quietly():
         for call in recorded.calls:
             data = {
                 "name": call.name,
@@ -146,32 +142,21 @@ class _Checker:
 
     def _run(self, call: RecordedCall, stage: Stage | None, *, widen: bool = False) -> Outcome:
         """Run a call once on fresh copies: eagerly, or at a stage."""
-        assert call.taken is not None
-        assert call.around is not None
-        copier = Copier(widen=widen)
-        target = copier.copy(call.taken.target)
-        args, kwargs = copier.copy(call.taken.args), copier.copy(call.taken.kwargs)
-        bound = [(place, copier.copy(value)) for place, value in call.taken.bound]
-        dtype = torch.float64 if widen else None
+        again = Again(call, widen=widen)
+        target, args, kwargs = again.target, again.args, again.kwargs
         error, result, is_random = "", None, False
-        stance = "force_eager" if stage is None else "default"
-        with (
-            swapped(bound),
-            call.around.again(autocast=not widen, dtype=dtype),
-            torch.compiler.set_stance(stance),
-            no_effects() as effects,
-        ):
+        with again.inside(eager=stage is None) as effects:
             before = random_state()
             try:
                 result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
                 is_random = _has_drawn(before)
                 if self._trains:
-                    _backward(result)
+                    run_backward(result)
             except EffectError:
                 pass
             except Exception as exc:
                 error = type(exc).__name__
-            written = [(place, place.get()) for place, _ in bound]
+            written = [(place, place.get()) for place, _ in again.bound]
         if error:
             return Outcome({}, error, effects=tuple(effects))
         if effects:
@@ -181,7 +166,7 @@ class _Checker:
         roots += [(name, "argument", item) for name, item in names]
         roots += _target_roots(target)
         roots += [(place.name, place.kind, value) for place, value in written if _is_state(value)]
-        return Outcome(leaves_of(roots, copier.leaves), is_random=is_random)
+        return Outcome(leaves_of(roots, again.leaves), is_random=is_random)
 
 
 def _positioned(item: dict[str, Any], leaves: dict[str, Leaf]) -> dict[str, Any]:
@@ -219,44 +204,6 @@ def _found(eager: Outcome, other: Outcome, reference: Callable[[], Any]) -> list
             }
         ]
     return differences(eager.leaves, other.leaves, reference)
-
-
-def _backward(result: Any) -> None:
-    """Run backward from all outputs that require grad, each with the same random cotangent."""
-    leaves = leaves_of([("output", "output", result)], {})
-    outputs = [
-        leaf.value
-        for leaf in leaves.values()
-        if isinstance(leaf.value, torch.Tensor) and leaf.value.requires_grad
-    ]
-    if not outputs:
-        return
-    generator = torch.Generator().manual_seed(_SEED)
-    cotangents = [_cotangent(output, generator) for output in outputs]
-    torch.autograd.backward(outputs, cotangents)
-
-
-def _cotangent(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return random numbers of unit norm, the same for a float64 output as for any other.
-
-    A loss is a mean more often than a sum: gradients of that size round as they do in training.
-    """
-    numbers = torch.randn(output.shape, generator=generator, dtype=torch.float32, device="cpu")
-    numbers /= max(1, output.numel()) ** 0.5
-    return numbers.to(device=output.device, dtype=output.dtype)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Swallow what repeated calls print: the user has seen it."""
-    nothing = io.StringIO()
-    with (
-        contextlib.redirect_stdout(nothing),
-        contextlib.redirect_stderr(nothing),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _has_drawn(before: dict[str, Any]) -> bool:

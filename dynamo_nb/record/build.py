@@ -26,7 +26,16 @@ from dynamo_nb.record.run import Called, Run
 from dynamo_nb.record.schedule import finish_schedule
 from dynamo_nb.record.steps import finish_steps
 from dynamo_nb.record.targets import finish_targets
-from dynamo_nb.record.types import CELL, CellError, CellRecord, Check, Compile, ShapeGuard
+from dynamo_nb.record.timings import RawTiming, placed
+from dynamo_nb.record.types import (
+    CELL,
+    CellError,
+    CellRecord,
+    Check,
+    Compile,
+    Machine,
+    ShapeGuard,
+)
 from dynamo_nb.record.unreached import first_unreached
 
 __all__ = ["Builder", "build_record"]
@@ -58,6 +67,8 @@ class Builder:
         self.calls = CallBook(self.places)
         self.frames = FrameBook(self.places)
         self.checks: list[Check] = []
+        self.timings: list[RawTiming] = []
+        self.machines: list[Machine] = []
         self.unparsed: Counter[str] = Counter()
         self.strings: dict[int, str] = {}
         self.caches: list[dict[str, Any]] = []
@@ -131,6 +142,8 @@ class Builder:
             links=links,
             files=self.places.texts(files),
             checks=located(self.checks, record),
+            timings=[placed(timing, record) for timing in self.timings],
+            machines=self.machines,
         )
 
     def _telling(self, compiles: Iterable[Compile]) -> list[Called]:

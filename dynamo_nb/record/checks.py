@@ -10,9 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dynamo_nb.record.places import Places, innermost
-from dynamo_nb.record.types import CellRecord, Check, Compile, Graph, Mismatch, Node
+from dynamo_nb.record.types import CellRecord, Check, Compile, Graph, Mismatch, Node, Timing
 
-__all__ = ["check_of", "located"]
+__all__ = ["check_of", "compile_of", "located"]
 
 _GROUPS = re.compile(r"(?:^|(?<=_))(?:modules|parameters|buffers)_")
 _VIEWS = {"getitem", "view", "reshape", "t", "transpose", "permute", "select", "narrow", "squeeze"}
@@ -36,7 +36,7 @@ def located(checks: Iterable[Check], record: CellRecord) -> list[Check]:
 
 
 def _located(check: Check, record: CellRecord) -> Check:
-    entry = _compile_of(check, record)
+    entry = compile_of(check, record)
     if entry is None:
         return check
     target = next((t for t in entry.targets if t.spec == check.target), None)
@@ -47,7 +47,7 @@ def _located(check: Check, record: CellRecord) -> Check:
     return replace(check, compile=entry.key, mismatches=found)
 
 
-def _compile_of(check: Check, record: CellRecord) -> Compile | None:
+def compile_of(check: Check | Timing, record: CellRecord) -> Compile | None:
     """Return the entry that a call compiled or hit, None where its line has several."""
     keys = [
         key

@@ -16,6 +16,7 @@ from dynamo_nb.record.guards import reader
 from dynamo_nb.record.naming import of_cell, readable
 from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.schedule import graph_of
+from dynamo_nb.record.timings import timing_of
 from dynamo_nb.record.types import (
     Bytecode,
     CompileError,
@@ -25,6 +26,7 @@ from dynamo_nb.record.types import (
     GuardCost,
     GuardTree,
     Instruction,
+    Machine,
     OutputCode,
     PassRow,
     RecompileReason,
@@ -370,6 +372,14 @@ def _check(builder: Builder, event: Event) -> None:
     builder.checks.append(check_of(builder.places, event.data))
 
 
+def _timing(builder: Builder, event: Event) -> None:
+    builder.timings.append(timing_of(builder.places, event.data))
+
+
+def _machine(builder: Builder, event: Event) -> None:
+    builder.machines.append(Machine(**event.data))
+
+
 PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "compile_start": _compile_start,
     "compile_end": _compile_end,
@@ -378,6 +388,8 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "left_alone": _left_alone,
     "unseen_entry": _unseen_entry,
     "check": _check,
+    "timing": _timing,
+    "machine": _machine,
     "guards": _guards,
     "graph_break": _graph_break,
     "recompile": _recompile,

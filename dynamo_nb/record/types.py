@@ -41,8 +41,11 @@ __all__ = [
     "GuardTree",
     "Instruction",
     "Kernel",
+    "KernelTime",
     "LeafGuard",
     "Link",
+    "Machine",
+    "Measured",
     "Mismatch",
     "Node",
     "NotFused",
@@ -64,6 +67,7 @@ __all__ = [
     "Symbol",
     "Target",
     "TensorValue",
+    "Timing",
     "Versions",
     "Would",
 ]
@@ -359,7 +363,8 @@ class Kernel(_Data, frozen=True):
 
     Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
     kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
-    sizes that are symbols count with the values seen. `replaces` is how many operators eager would run for it, one launch each.
+    sizes that are symbols count with the values seen. `replaces` is how many operators eager would
+    run for it, one launch each.
     """
 
     name: str
@@ -874,6 +879,69 @@ class Check(_Data, frozen=True):
     unchecked: list[str] = []
 
 
+class Measured(_Data, frozen=True):
+    """The time of one call, in seconds: the median, and the distance of the quartiles."""
+
+    median: float
+    spread: float = 0.0
+    runs: int = 0
+
+
+class KernelTime(_Data, frozen=True):
+    """What a kernel took within one call: how often it ran, and the seconds of all its runs.
+
+    `compile` and `graph` are empty where the profiler knows no more than the name.
+    """
+
+    name: str
+    calls: float
+    seconds: float
+    compile: str = ""
+    graph: str = ""
+
+
+class Timing(_Data, frozen=True):
+    """Compiled calls of one line, measured on copies against eager (`--time`).
+
+    `status` is `timed` or `not timed`, then `reason` says why. `gradients` tells that backward is
+    in the time, too. Launches count kernels, extern calls and operators of one call, memory the
+    bytes that it takes at most, on a GPU. `kernels` are those of the compiled call.
+    """
+
+    name: str
+    status: str
+    line: int | None = None
+    count: int = 1
+    reason: str = ""
+    device: str = ""
+    gradients: bool = False
+    compile: str = ""
+    eager: Measured | None = None
+    compiled: Measured | None = None
+    eager_launches: int | None = None
+    compiled_launches: int | None = None
+    eager_memory: int | None = None
+    compiled_memory: int | None = None
+    kernels: list[KernelTime] = []
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many compiled calls fit into the time of one eager call."""
+        if self.eager is None or self.compiled is None or not self.compiled.median:
+            return None
+        return self.eager.median / self.compiled.median
+
+
+class Machine(_Data, frozen=True):
+    """What a device does at best: bytes of memory and, by dtype, operations a second."""
+
+    device: str
+    name: str = ""
+    bandwidth: float = 0.0
+    flops: dict[str, float] = {}
+    source: str = ""
+
+
 class Finding(_Data, frozen=True):
     """A plain answer: what happened, where, and what to do about it.
 
@@ -896,7 +964,7 @@ class Finding(_Data, frozen=True):
 
 
 class Note(_Data, frozen=True):
-    """Something the report lacks: which hook failed and which panel it costs."""
+    """Something the report lacks: which hook failed, if any did, and which panel it costs."""
 
     hook: str
     panel: str
@@ -951,6 +1019,8 @@ class CellRecord(_Data, frozen=True):
     metrics: dict[str, Any] = {}
     cache: list[CacheState] = []
     checks: list[Check] = []
+    timings: list[Timing] = []
+    machines: list[Machine] = []
 
     def compile(self, compile_id: str) -> Compile:
         """Return the compile with that id, e.g. `0/1`.

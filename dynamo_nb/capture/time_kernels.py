@@ -1,0 +1,189 @@
+"""What runs within a call, by torch's profiler: how many operators, and the time of each kernel."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.autograd import profiler, profiler_legacy
+from torch.autograd.profiler import record_function
+
+__all__ = ["kernel_times", "launches"]
+
+#: Before the names of what the profiler is told of generated code.
+_OURS = "dynamo_nb:"
+#: Seconds for which kernels are profiled, and how many calls at most.
+_SECONDS = 0.3
+_CALLS = 20
+#: Operators that launch nothing: they allocate, or look at what is there.
+_NO_WORK = ("empty", "resize_", "set_", "resolve_", "is_", "item", "_local_scalar_dense", "detach")
+
+
+def launches(work: Callable[[], None]) -> int | None:
+    """Return how many kernels one call launches: generated ones, extern calls, and operators.
+
+    On a GPU its kernels are counted. On the CPU an operator counts by those that it is made of;
+    views and allocations do not count. None where the profiler fails.
+    """
+    try:
+        with _named_kernels(), _profiler() as profiled:
+            work()
+        events = profiled.function_events
+    except Exception:
+        return None
+    on_gpu = _on_gpu(events)
+    if on_gpu:
+        return len(on_gpu)
+    return sum(_work_in(event) for event in events if event.cpu_parent is None)
+
+
+def kernel_times(work: Callable[[], None], device: str) -> list[dict[str, Any]]:
+    """Return the kernels of a compiled call: `code`, the name, calls and seconds in one call.
+
+    `code` is the text of the output code that they are in; empty where it can't be told.
+    """
+    try:
+        runs, began = 0, time.perf_counter()
+        with _named_kernels() as modules, _profiler() as profiled:
+            while runs < _CALLS and (runs == 0 or time.perf_counter() - began < _SECONDS):
+                work()
+                runs += 1
+        events = profiled.function_events
+    except Exception:
+        return []
+    if device == "cuda":
+        return _added((("", e.name, e.device_time_total) for e in _on_gpu(events)), runs)
+    ours = [event for event in events if event.name.startswith(_OURS)]
+    return _added((_told(event, modules) for event in ours), runs)
+
+
+def _told(event: Any, modules: list[ModuleType]) -> tuple[str, str, float]:
+    number, _, name = event.name.removeprefix(_OURS).partition(":")
+    return _code(modules[int(number)].__file__ or ""), name, event.cpu_time_total
+
+
+def _added(rows: Iterable[tuple[str, str, float]], runs: int) -> list[dict[str, Any]]:
+    """Return rows of `(code, name, microseconds)` added up by kernel, for one of the runs."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for code, name, microseconds in rows:
+        found.setdefault((code, name), []).append(microseconds)
+    return [
+        {"code": code, "name": name, "calls": len(all_) / runs, "seconds": sum(all_) / 1e6 / runs}
+        for (code, name), all_ in found.items()
+    ]
+
+
+def _profiler() -> Any:
+    """Return torch's profiler: without a GPU the older one, since Kineto writes to the terminal."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return profiler.profile(use_device="cuda")
+    return profiler_legacy.profile()
+
+
+def _on_gpu(events: Iterable[Any]) -> list[Any]:
+    cuda = torch.autograd.DeviceType.CUDA
+    return [event for event in events if event.device_type == cuda and not event.is_user_annotation]
+
+
+# ------------------------------------------------------------------ operators
+
+
+def _work_in(event: Any) -> int:
+    """Return how many kernels an event of the profiler stands for."""
+    if event.name.startswith(_OURS):
+        return 1
+    inside = sum(map(_work_in, event.cpu_children))
+    return max(inside, 1) if _has_kernel(event.name) else inside
+
+
+@functools.cache
+def _has_kernel(name: str) -> bool:
+    """Tell whether an operator does work of its own: composite ones and views do not."""
+    namespace, _, operator = name.partition("::")
+    if namespace != "aten" or operator.startswith(_NO_WORK):
+        return False
+    packet = getattr(torch.ops.aten, operator, None)
+    overloads = [getattr(packet, each) for each in packet.overloads()] if packet else []
+    return bool(overloads) and not any(map(_is_view_or_composite, overloads))
+
+
+def _is_view_or_composite(overload: Any) -> bool:
+    if overload.is_view:
+        return True
+    key = "CompositeImplicitAutograd"
+    try:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
+    except RuntimeError:  # some overloads are Python's alone
+        return False
+
+
+# ------------------------------------------------------------------ generated code
+
+
+@contextmanager
+def _named_kernels() -> Iterator[list[ModuleType]]:
+    """Have generated modules tell the profiler the name of each kernel that they call.
+
+    Their code looks kernels, `extern_kernels` and `torch` up among its globals at each call
+    (`torch/_inductor/codecache.py: PyCodeCache.modules`, 2.13).
+    """
+    from torch._inductor.codecache import PyCodeCache
+
+    modules = list({id(module): module for module in PyCodeCache.modules}.values())
+    before = [dict(vars(module)) for module in modules]
+    try:
+        for number, module in enumerate(modules):
+            vars(module).update(_watched(module, f"{_OURS}{number}:"))
+        yield modules
+    finally:
+        for module, names in zip(modules, before, strict=True):
+            vars(module).update(names)
+
+
+def _watched(module: ModuleType, prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in vars(module).items():
+        if name in ("extern_kernels", "torch"):
+            found[name] = _Path(value, name, prefix, is_inside=name == "extern_kernels")
+        elif name.startswith("cpp_") and callable(value):
+            found[name] = _told_by_profiler(value, prefix + name)
+    return found
+
+
+class _Path:
+    """Stands for a namespace: what is called through it is told to the profiler by its path."""
+
+    def __init__(self, real: Any, path: str, prefix: str, *, is_inside: bool) -> None:
+        self.__dict__.update(_real=real, _path=path, _prefix=prefix, _is_inside=is_inside)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._real, name)
+        if not (self._is_inside or name == "ops"):
+            return value
+        return _Path(value, f"{self._path}.{name}", self._prefix, is_inside=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with record_function(self._prefix + self._path):
+            return self._real(*args, **kwargs)
+
+
+def _told_by_profiler(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def told(*args: Any, **kwargs: Any) -> Any:
+        with record_function(name):
+            return kernel(*args, **kwargs)
+
+    return told
+
+
+@functools.lru_cache(maxsize=64)
+def _code(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError:
+        return ""

@@ -1,0 +1,262 @@
+"""Each recorded call is repeated on copies, eagerly and compiled, and both are measured."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch._dynamo import convert_frame
+from torch.utils import _pytree
+from torch.utils.benchmark import Timer
+
+from dynamo_nb.capture.again import Again, quietly
+from dynamo_nb.capture.check_calls import CheckedCalls, RecordedCall
+from dynamo_nb.capture.check_copies import CannotCopyError
+from dynamo_nb.capture.check_effects import EffectError
+from dynamo_nb.capture.check_leaves import leaves_of
+from dynamo_nb.capture.check_stages import Stage, forget, last_stage, unseen_by_dynamo
+from dynamo_nb.capture.check_state import randomness
+from dynamo_nb.capture.time_kernels import kernel_times, launches
+from dynamo_nb.capture.time_machine import machine
+from dynamo_nb.events import Event
+
+__all__ = ["measure"]
+
+#: Distinct calls that are measured; a cell with more has its first ones measured.
+_CALLS = 8
+#: Seconds of measuring on each side, and the least and most of its blocks.
+_SECONDS = 0.5
+_BLOCK_SECONDS = 0.01
+_BLOCKS = (5, 50)
+#: Calls that come first: what is set up at the first one, and at the second.
+_WARM_UP = 3
+
+
+class _CannotTimeError(Exception):
+    """Why a call is not measured."""
+
+
+def measure(recorded: CheckedCalls) -> list[Event]:
+    """Return an event `timing` for each distinct call, and one for the machine's own figures."""
+    stages: dict[int, Stage] = {}
+    events = []
+    with unseen_by_dynamo(), randomness(), quietly():
+        for number, calls in enumerate(_alike(recorded.calls)):
+            call = calls[0]
+            data = {
+                "name": call.name,
+                "user_stack": call.stack,
+                "count": len(calls),
+                "gradients": recorded.trains,
+                **(_timed(call, stages, recorded.trains) if number < _CALLS else _beyond()),
+            }
+            events.append(Event(name="timing", data=data))
+        forget(stages.values())
+        devices = sorted({event.data["device"] for event in events if "device" in event.data})
+        events += [Event(name="machine", data=machine(device)) for device in devices]
+    return events
+
+
+def _alike(calls: list[RecordedCall]) -> list[list[RecordedCall]]:
+    """Return the calls in groups that do the same: same place, same shapes."""
+    groups: dict[Any, list[RecordedCall]] = {}
+    for call in calls:
+        key = id(call.context), call.name, tuple(call.stack), _shapes(call)
+        groups.setdefault(key, []).append(call)
+    return list(groups.values())
+
+
+def _shapes(call: RecordedCall) -> str:
+    if call.taken is None:
+        return ""
+    leaves = _pytree.tree_leaves((call.taken.args, call.taken.kwargs))
+    return str([(leaf.shape, leaf.dtype) for leaf in leaves if isinstance(leaf, torch.Tensor)])
+
+
+def _timed(call: RecordedCall, stages: dict[int, Stage], trains: bool) -> dict[str, Any]:
+    """Return what was measured of a call, in the shape of the record's `Timing`."""
+    if call.taken is None:
+        return _untimed(call.problem)
+    stage = stages.setdefault(id(call.context), last_stage(call.context, is_random=False))
+    try:
+        _check_repeatable(call)
+        eager, compiled = _Side(call, None, trains), _Side(call, stage, trains)
+        eager.warm_up()
+        compiled.warm_up()
+        return {"status": "timed", **_figures(eager, compiled)}
+    except (_CannotTimeError, CannotCopyError) as error:
+        return _untimed(str(error))
+    except KeyboardInterrupt:
+        return _untimed("the measuring was interrupted")
+    except Exception as error:
+        why = "".join(traceback.format_exception_only(error)).strip()
+        return _untimed(f"the measuring failed: {why}")
+
+
+def _figures(eager: _Side, compiled: _Side) -> dict[str, Any]:
+    _take_turns(eager, compiled)
+    figures: dict[str, Any] = {"device": eager.device}
+    for name, side in (("eager", eager), ("compiled", compiled)):
+        figures[name] = side.measured()
+        with side.running() as work:
+            figures[f"{name}_launches"] = launches(work)
+        figures[f"{name}_memory"] = side.peak_memory()
+    with compiled.running() as work:
+        figures["kernels"] = kernel_times(work, compiled.device)
+    return figures
+
+
+class _Side:
+    """One way to make a call, over and over on the same copies."""
+
+    def __init__(self, call: RecordedCall, stage: Stage | None, trains: bool) -> None:
+        self._again = Again(call)
+        target = self._again.target
+        self._work = _Work(
+            target if stage is None else stage.compiled(target),
+            self._again.args,
+            self._again.kwargs,
+            trains,
+        )
+        self._is_eager = stage is None
+        self._block = _cuda_block if self.device == "cuda" else _timer_block
+        self._number = 1
+        self.seconds: list[float] = []
+
+    @property
+    def device(self) -> str:
+        """The type of the device that the call's tensors are on."""
+        leaves = _pytree.tree_leaves((self._again.args, self._again.kwargs))
+        owner = getattr(self._again.target, "__self__", self._again.target)
+        if isinstance(owner, torch.nn.Module):
+            leaves += list(owner.parameters())
+        types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        return "cuda" if "cuda" in types else "cpu"
+
+    @contextmanager
+    def running(self) -> Iterator[_Work]:
+        """Yield what makes the call once, while all is as it was for the recorded one."""
+        with self._again.inside(eager=self._is_eager):
+            yield self._work
+
+    def warm_up(self) -> None:
+        """Make the first calls; the last of them tells how long one takes."""
+        with self.running() as work:
+            for _ in range(_WARM_UP):
+                compiles, began = _compiles(), time.perf_counter()
+                work()
+                seconds = time.perf_counter() - began
+        if not self._is_eager and _compiles() != compiles:
+            msg = "each repetition compiles anew: the call changes what it is guarded on"
+            raise _CannotTimeError(msg)
+        self._number = max(1, int(_BLOCK_SECONDS / max(seconds, 1e-7)))
+
+    def run_block(self) -> None:
+        """Measure one block of calls."""
+        with self.running() as work:
+            self.seconds.append(self._block(work, self._number))
+
+    def is_done(self) -> bool:
+        """Whether enough was measured."""
+        least, most = _BLOCKS
+        spent = sum(self.seconds) * self._number
+        return len(self.seconds) >= most or (len(self.seconds) >= least and spent >= _SECONDS)
+
+    def measured(self) -> dict[str, Any]:
+        """Return the median and spread of the blocks, in the shape of the record's `Measured`."""
+        times = torch.tensor(self.seconds, dtype=torch.float64)
+        low, median, high = torch.quantile(times, torch.tensor([0.25, 0.5, 0.75]).double()).tolist()
+        runs = len(self.seconds) * self._number
+        return {"median": median, "spread": high - low, "runs": runs}
+
+    def peak_memory(self) -> int | None:
+        """Return the bytes that one call needs at most, beyond what was there; on a GPU only."""
+        if self.device != "cuda":
+            return None
+        with self.running() as work:
+            torch.cuda.synchronize()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            work()
+            torch.cuda.synchronize()
+            return int(torch.cuda.max_memory_allocated() - before)
+
+
+class _Work(NamedTuple):
+    """One call, and backward from what it returns where the cell ran one."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    trains: bool
+
+    def __call__(self) -> None:
+        """Make the call."""
+        result = self.function(*self.args, **self.kwargs)
+        if self.trains:
+            outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad]
+            if outputs:
+                torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if not isinstance(result, tuple | list):
+        result = [leaf.value for leaf in leaves_of([("output", "output", result)], {}).values()]
+    return [item for item in _pytree.tree_leaves(result) if isinstance(item, torch.Tensor)]
+
+
+def _check_repeatable(call: RecordedCall) -> None:
+    """Make the call once eagerly: it may do what can't be taken back."""
+    again = Again(call)
+    with again.inside(eager=True) as effects:
+        try:
+            again.target(*again.args, **again.kwargs)
+        except EffectError:
+            pass
+        except Exception as error:
+            if not effects:
+                msg = f"repeated eagerly, it raised {type(error).__name__}"
+                raise _CannotTimeError(msg) from error
+    if effects:
+        raise _CannotTimeError(f"the call {' and '.join(dict.fromkeys(effects))}")
+
+
+def _take_turns(*sides: _Side) -> None:
+    """Measure the sides in turns, so that a machine that gets slower does so for both."""
+    while not all(side.is_done() for side in sides):
+        for side in sides:
+            side.run_block()
+
+
+def _timer_block(work: Callable[[], None], number: int) -> float:
+    timer = Timer("work()", globals={"work": work}, num_threads=torch.get_num_threads())
+    return float(timer.timeit(number).mean)
+
+
+def _cuda_block(work: Callable[[], None], number: int) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    begin.record()
+    for _ in range(number):
+        work()
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / 1e3 / number
+
+
+def _compiles() -> int:
+    return sum(convert_frame.FRAME_COMPILE_COUNTER.values())
+
+
+def _beyond() -> dict[str, Any]:
+    return _untimed(f"only the first {_CALLS} distinct calls are measured")
+
+
+def _untimed(reason: str) -> dict[str, Any]:
+    return {"status": "not timed", "reason": reason}
