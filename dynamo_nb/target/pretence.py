@@ -37,7 +37,7 @@ NAMES = (
     "torch.utils._triton:has_triton.cache_clear",
     "triton.backends.compiler:GPUTarget",
     "triton.backends.driver:DriverBase",
-    "triton.runtime.driver:set_active",
+    "triton.runtime:driver.set_active",
 )
 
 #: Inductor's settings for a device that can't be asked: nothing is measured, cached or launched.

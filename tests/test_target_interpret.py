@@ -1,0 +1,87 @@
+"""`--interpret`: the kernels of an absent GPU, run on the CPU and compared with eager."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_nb.runner import targeting
+from dynamo_nb.target import client
+from dynamo_nb.target.jobs import INTERPRET
+from tests.zoo import ZOO
+
+pytestmark = pytest.mark.xdist_group("target")
+
+MAGIC = "%%dynamo --fresh --backend eager --target cuda:90 --interpret"
+
+
+@pytest.mark.parametrize("function", ZOO, ids=str)
+def test_kernels_of_the_zoo_agree_with_eager(shell, function):
+    shell.run(function.definition())
+    ran = shell.run(f"{MAGIC}\n{function.training()}")
+    assert ran.error is None
+    (check,) = shell.record.checks
+    assert (check.name, check.line, check.target) == ("f", 2, "cuda:90")
+    if function.draws:
+        assert check.status == "not repeated"
+        assert "random numbers" in check.reason
+    else:
+        assert (check.status, check.mismatches) == ("same", [])
+        assert check.gradients
+    assert not [finding for finding in shell.record.findings if finding.code == "result-differs"]
+
+
+def test_kernels_for_amd_and_of_symbolic_sizes_agree(shell):
+    shell.run(
+        "import torch\nx = torch.randn(6, 20, requires_grad=True)\n"
+        "def f(x):\n    return torch.relu(x * 2 + x.shape[0]).sum(-1)\n"
+    )
+    line = "%%dynamo --fresh --backend eager --dynamic true --target hip:gfx942 --interpret"
+    ran = shell.run(f"{line}\nf(x)")
+    (check,) = shell.record.checks
+    assert (check.status, check.gradients) == ("same", True)
+    assert "of the Triton kernels for hip:gfx942, interpreted, agree with eager" in " ".join(
+        ran.report.split()
+    )
+
+
+def test_what_stands_for_the_gpu_is_named(shell):
+    shell.run("import torch\nx = torch.randn(4, 8)\ndef f(x):\n    return x.exp() + 1\n")
+    shell.run(f"{MAGIC}\nf(x)")
+    (check,) = shell.record.checks
+    assert check.unchecked == ["the math library of the GPU: torch's own exp stood for it"]
+
+
+def test_a_wrong_constant_in_a_kernel_is_caught(shell, monkeypatch):
+    planted = client.Worker("cuda:90", INTERPRET, module="tests.planted_worker")
+    monkeypatch.setitem(client._workers, ("cuda:90", INTERPRET), planted)
+    shell.run("import torch\nx = torch.randn(4, 8, requires_grad=True)\n")
+    try:
+        shell.run(f"{MAGIC} --compile cell\ny = x * 2\nz = y + 1")
+    finally:
+        planted.stop()
+    (check,) = shell.record.checks
+    assert check.status == "differs"
+    names = [mismatch.name for mismatch in check.mismatches]
+    assert "x.grad" in names
+    (finding,) = [item for item in shell.record.findings if item.code == "result-differs"]
+    assert finding.severity == "error"
+    assert "for cuda:90" in finding.message
+    assert "triton_poi_fused" in finding.message
+    assert finding.line == 2
+
+
+def test_inputs_that_are_too_many_are_not_interpreted(shell):
+    shell.run("import torch\nx = torch.randn(1200, 1000)\ndef f(x):\n    return x + 1\n")
+    shell.run(f"{MAGIC}\nf(x)")
+    (check,) = shell.record.checks
+    assert check.status == "not repeated"
+    assert check.reason == "its inputs have 1200000 elements, more than 1048576"
+
+
+def test_an_interpreter_that_takes_too_long_is_ended(shell, monkeypatch):
+    monkeypatch.setattr(targeting, "PATIENCE", 0.01)
+    shell.run("import torch\nx = torch.randn(300, 300)\ndef f(x):\n    return x.softmax(-1)\n")
+    ran = shell.run(f"{MAGIC}\nf(x)")
+    assert ran.error is None
+    (check,) = shell.record.checks
+    assert "it took more than" in check.reason

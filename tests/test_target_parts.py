@@ -1,0 +1,140 @@
+"""The parts of `--target` that need neither a worker nor torch."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dynamo_nb.record.launches import grid_of
+from dynamo_nb.target.devices import DEVICES
+from dynamo_nb.target.occupancy import occupancy
+from dynamo_nb.target.texts import text_of
+
+#: Modules of the worker that name what is private to torch or triton.
+MODULES = ("binary", "choices", "interpreting", "libdevice", "lower", "pretence", "variables")
+
+CANARY = """
+import importlib, json
+names = []
+for module in {modules}:
+    names += importlib.import_module("dynamo_nb.target." + module).NAMES
+missing = []
+for name in names:
+    module, _, path = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in path.split("."):
+            found = vars(found).get(part) if part in vars(found) else getattr(found, part)
+    except Exception as error:
+        missing.append(f"{{name}}: {{error}}")
+print(json.dumps([len(names), missing]))
+"""
+
+
+def test_every_private_name_exists():
+    """In a process of its own: importing the worker's modules is not for the notebook's."""
+    program = CANARY.format(modules=MODULES)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    count, missing = json.loads(run.stdout.splitlines()[-1])
+    assert count > 25
+    assert not missing
+
+
+@pytest.mark.parametrize("spec", DEVICES)
+def test_devices_are_whole(spec):
+    device = DEVICES[spec]
+    properties = device.properties()
+    assert device.spec == spec
+    assert device.sources
+    assert device.threads % device.warp == 0
+    assert device.block_shared <= device.shared
+    assert properties["major"] * 10 + properties["minor"] == (
+        device.arch if isinstance(device.arch, int) else 94
+    )
+    assert device.bandwidth > 1e11
+    assert device.flops["float32"] < device.flops["float16"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "threads", "registers", "shared", "share", "limited_by"),
+    [
+        ("cuda:80", 256, 32, 0, 1.0, ""),
+        ("cuda:80", 256, 64, 0, 0.5, "registers"),
+        ("cuda:80", 128, 255, 0, 0.125, "registers"),
+        ("cuda:80", 128, 32, 80 * 1024, 0.125, "shared memory"),
+        ("cuda:90", 32, 16, 0, 0.5, "blocks"),
+        ("cuda:89", 1024, 32, 0, 2 / 3, "threads"),
+        ("hip:gfx942", 256, 64, 0, 1.0, ""),
+        ("hip:gfx942", 256, 128, 0, 0.5, "registers"),
+    ],
+)
+def test_occupancy(spec, threads, registers, shared, share, limited_by):
+    """Figures of the vendors' own calculators."""
+    found = occupancy(DEVICES[spec], threads, registers, shared)
+    assert found["share"] == pytest.approx(share)
+    assert found["limited_by"] == limited_by
+
+
+FILE = "/tmp/ab/caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py"
+NAME = FILE.rpartition("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("stage", "text", "lines"),
+    [
+        (
+            "ttir",
+            f'#loc1 = loc("{FILE}":7:3)\n#loc2 = loc("x"(#loc1))\n  %a = f %b loc(#loc2)\n'
+            f'#loc3 = loc("/lib/helpers.py":90:1)\n#loc4 = loc(callsite(#loc3 at #loc1))\n'
+            "  %c = g %a loc(#loc4)",
+            [0, 0, 7, 0, 0, 7],
+        ),
+        (
+            "llir",
+            "  %1 = add i32 %0, 1, !dbg !8\n!7 = !DILocation(line: 5, column: 1, scope: !4)\n"
+            "!8 = !DILocation(line: 90, column: 1, scope: !5, inlinedAt: !7)",
+            [5, 0, 0],
+        ),
+        (
+            "ptx",
+            f"\t.loc\t2 90 1  // helpers.py:90:1 @[ {NAME}:9:4 ]\n\tadd.s32 %r1, %r2, 1;\n"
+            "$L__tmp0:\n\tret;\n\t.section .debug_info\n\tgone",
+            [0, 9, 0, 9],
+        ),
+        (
+            "sass",
+            f'\t//## File "{FILE}", line 4\n        /*0000*/  LDC R1 ;\n',
+            [0, 4],
+        ),
+    ],
+)
+def test_lines_of_a_stage(stage, text, lines):
+    found = text_of(stage, text, "triton_poi", FILE)
+    assert found["lines"] == lines
+    assert "caaaa" not in found["text"]
+    assert "/tmp" not in found["text"]
+
+
+def test_grid_is_read_from_the_launch():
+    binary = {
+        "grid_type": "Grid2D",
+        "signature": {"in": "*fp32", "ynumel": "i32", "xnumel": "i32", "XBLOCK": "constexpr"},
+        "config": {"XBLOCK": 64, "YBLOCK": 8},
+    }
+    code = "    k_xnumel = s0*s1\n    k.run(f(a, (1, 2)), 100, k_xnumel, stream=stream0)\n"
+    assert grid_of("k", binary, code) == ["ceil(s0*s1 / 64)", "13"]
+    assert grid_of("k", {**binary, "grid_type": "FixedGrid"}, code) == []
+
+
+def test_the_notebooks_side_needs_no_torch():
+    importlib.import_module("dynamo_nb.target.client")
+    program = "import dynamo_nb.target.client, sys; print('torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert run.stdout.strip() == b"False"
