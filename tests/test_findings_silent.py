@@ -235,3 +235,43 @@ def test_a_pass_in_a_setting_is_not_told_as_handed_on(shell: Shell) -> None:
     )
     assert ran.error is None
     assert "handed" not in ran.report
+
+
+# --- modules whose forward raises ----------------------------------------------------------------
+
+RAISES = """\
+%%dynamo --backend eager
+import torch
+
+class Head(torch.nn.Module):
+    def forward(self, x):
+        raise NotImplementedError("write me")
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+        self.head = Head()
+
+    def forward(self, x):
+        return self.head(self.lin(x))
+
+net = Net()
+net(torch.ones(2, 3))
+"""
+
+
+def test_a_forward_that_raises_is_the_cause_of_modules_outside_graphs(shell: Shell) -> None:
+    ran = shell.run(RAISES)
+    assert type(ran.error).__name__ == "NotImplementedError"
+    (found,) = shell.record.findings
+    assert (found.code, found.severity, found.line) == ("not-compiled", "info", 6)
+    assert "`Net.forward` was not compiled because it raises NotImplementedError" in found.message
+
+
+def test_a_module_without_forward_is_told_as_what_it_raises(shell: Shell) -> None:
+    shell.run("import torch\nclass Empty(torch.nn.Module): pass")
+    shell.run("%%dynamo --backend eager\nEmpty()(torch.ones(2))")
+    (found,) = shell.record.findings
+    assert (found.code, found.line) == ("not-compiled", 2)
+    assert 'missing the required "forward"' in found.message

@@ -13,7 +13,7 @@ import torch
 from dynamo_nb.capture.memory import MEMORY
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked
-from dynamo_nb.capture.stacks import code_name, user_stack, wrapper_frame
+from dynamo_nb.capture.stacks import callable_name, user_stack, wrapped_by, wrapper_frame
 
 __all__ = ["install_entries"]
 
@@ -48,7 +48,7 @@ def install_entries(hooked: Hooked) -> None:
         if given_up:
             local = frame.f_locals
             silent = _Silent(
-                name=code_name(code),
+                name=callable_name(wrapped_by(local["fn"]), code),
                 file=code.co_filename,
                 first_line=code.co_firstlineno,
                 given_up=given_up,

@@ -13,7 +13,7 @@ from dynamo_nb.capture.leaves import eager_leaves
 from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
-from dynamo_nb.capture.stacks import callable_name, code_name, resume_origin, user_stack
+from dynamo_nb.capture.stacks import callable_name, code_name, resume_origin, user_stack, wrapped_by
 
 __all__ = ["install_calls", "install_frames"]
 
@@ -85,7 +85,7 @@ def install_calls(hooked: Hooked) -> None:
             compile_id=str(entry.compile_id) if entry is not None else "",
             generation=known.generation if known is not None else recorder.generation,
             hit=hit,
-            name=callable_name(_wrapped(callee), code) if code is not None else "",
+            name=callable_name(wrapped_by(callee), code) if code is not None else "",
             file=code.co_filename if code is not None else "",
             first_line=code.co_firstlineno if code is not None else 0,
             resume_of=resume_origin(code) if code is not None else "",
@@ -156,19 +156,6 @@ def _callee(caller: FrameType) -> Any:
         "_call_impl": lambda: local.get("forward_call"),
     }.get(caller.f_code.co_name, lambda: _resume_function(caller))()
     return getattr(callee, "__func__", callee)
-
-
-def _wrapped(callee: Any) -> Any:
-    """Return what torch's inlining wrapper closes over as `fn`, None for other functions."""
-    code, cells = callee.__code__, callee.__closure__ or ()
-    return next(
-        (
-            cell.cell_contents
-            for name, cell in zip(code.co_freevars, cells, strict=True)
-            if name == "fn"
-        ),
-        None,
-    )
 
 
 def _resume_function(caller: FrameType) -> Any:

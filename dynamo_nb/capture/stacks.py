@@ -17,6 +17,7 @@ __all__ = [
     "is_internal",
     "resume_origin",
     "user_stack",
+    "wrapped_by",
     "wrapper_frame",
 ]
 
@@ -79,6 +80,15 @@ def callable_name(function: Any, code: CodeType) -> str:
         return code_name(code)
     owner = getattr(function, "__self__", function)
     return str(getattr(owner, "__qualname__", type(owner).__name__))
+
+
+def wrapped_by(callee: Any) -> Any:
+    """Return what torch's inlining wrapper closes over as `fn`, None for anything else."""
+    code, cells = getattr(callee, "__code__", None), getattr(callee, "__closure__", None) or ()
+    names = code.co_freevars if code is not None else ()
+    return next(
+        (c.cell_contents for name, c in zip(names, cells, strict=False) if name == "fn"), None
+    )
 
 
 def resume_origin(code: CodeType) -> str:

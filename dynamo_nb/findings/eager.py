@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_nb.findings.errors import Reason, parse_reasons
+from dynamo_nb.findings.errors import Reason, parse_reasons, raised_anyway
 from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import (
     advice_from,
@@ -84,7 +84,7 @@ def not_compiled(record: CellRecord) -> Iterator[Finding]:
     yield from (_call_finding(call) for call in record.calls if _is_eager_call(record, call))
     yield from _passed_over(record)
     yield from _out_of_reach(record)
-    yield from (_modules_finding(call) for call in record.calls if call.eager_modules)
+    yield from _modules(record)
     for held in record.compiled_objects:
         lines = _unwatched_calls(record, held)
         if lines:
@@ -106,7 +106,7 @@ def _was_given_up(record: CellRecord, compiled: Compile) -> bool:
     """Tell whether Dynamo began with a frame and then left it, although it has tensor work."""
     if compiled.status != "skipped" or not _is_called_by_name(compiled):
         return False
-    if hit_recompile_limit(compiled) or _raised_anyway(record, compiled):
+    if hit_recompile_limit(compiled) or raised_anyway(record, compiled):
         return False
     return not any(mark in compiled.reason for mark in _NOTHING_TO_COMPILE)
 
@@ -124,12 +124,6 @@ def _is_called_by_name(compiled: Compile) -> bool:
         or compiled.name.endswith("forward")
         or any(is_cell(frame.file) for frame in callers)
     )
-
-
-def _raised_anyway(record: CellRecord, compiled: Compile) -> bool:
-    """Tell whether Dynamo gave up because the code raises, as the cell then did."""
-    error = compiled.error
-    return record.error is not None and error is not None and error.kind == "Observed exception"
 
 
 def _was_refused(frame: Frame) -> bool:
@@ -170,6 +164,25 @@ def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
         line=start or compiled.call_line,
         lines=cell_lines(start, inside, compiled.call_line),
         frame=None if start else _start(compiled),
+        refs=[Ref(compiled.key, "compile", "")],
+    )
+
+
+def _raised_finding(record: CellRecord, compiled: Compile) -> Finding:
+    """Say that a function raises the cell's error: therefore it, and all in it, ran eagerly."""
+    error, start = record.error, def_line(record, compiled)
+    assert error is not None
+    at = f" at line {error.line}" if error.line else ""
+    return Finding(
+        code="not-compiled",
+        severity="info",
+        message=(
+            f"`{function(compiled.name)}` was not compiled because it raises {error.type}{at}: "
+            f"{first_sentence(error.message)}."
+        ),
+        advice="Mend that first. Dynamo leaves code that raises to Python, with all that it calls.",
+        line=error.line or start or compiled.call_line,
+        lines=cell_lines(error.line, start, compiled.call_line),
         refs=[Ref(compiled.key, "compile", "")],
     )
 
@@ -330,6 +343,19 @@ def _call_finding(call: Call) -> Finding:
         lines=[call.line],
         count=call.eager,
     )
+
+
+def _modules(record: CellRecord) -> Iterator[Finding]:
+    """Yield the modules outside every graph; where the code raises, that is what to know.
+
+    A function of the cell's that raises needs no words besides the traceback.
+    """
+    calls = [call for call in record.calls if call.eager_modules]
+    raised = [c for c in own_compiles(record) if raised_anyway(record, c)]
+    if not raised:
+        yield from map(_modules_finding, calls)
+    elif calls or raised[0].status == "failed":
+        yield _raised_finding(record, raised[0])
 
 
 def _modules_finding(call: Call) -> Finding:

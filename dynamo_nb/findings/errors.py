@@ -21,7 +21,13 @@ from dynamo_nb.record.types import (
     StackFrame,
 )
 
-__all__ = ["Reason", "compile_error", "constraint_violations", "parse_reasons"]
+__all__ = [
+    "Reason",
+    "compile_error",
+    "constraint_violations",
+    "parse_reasons",
+    "raised_anyway",
+]
 
 _NO_FAKE = re.compile(r"no fake impl registered for (?:<CustomOpDef\()?([\w:.]+)\)?")
 _SPECIALIZED = re.compile(
@@ -104,8 +110,16 @@ def _specializing_frame(compiled: Compile, source: str) -> StackFrame | None:
 
 def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
     for compiled in own_compiles(record):
-        if compiled.error and compiled.status == "failed" and not hit_recompile_limit(compiled):
+        if raised_anyway(record, compiled) or hit_recompile_limit(compiled):
+            continue
+        if compiled.error and compiled.status == "failed":
             yield compiled, compiled.error
+
+
+def raised_anyway(record: CellRecord, compiled: Compile) -> bool:
+    """Tell whether Dynamo gave up because the code raises, as the cell then did."""
+    error = compiled.error
+    return record.error is not None and error is not None and error.kind == "Observed exception"
 
 
 def _finding(

@@ -24,7 +24,7 @@ from dynamo_nb.views.model import (
     resume_line,
     stage,
 )
-from dynamo_nb.views.plain import brief, compact_lines, one_line, place, plural, some
+from dynamo_nb.views.plain import brief, compact_lines, one_line, place, plural, scrub, some
 
 __all__ = [
     "OWN_FILES",
@@ -58,7 +58,7 @@ def headline(report: Report) -> str:
 
 def mode_text(record: CellRecord) -> str:
     """Return the mode that ran, and why."""
-    reason = f" ({brief(record.mode_reason, 160)})" if record.mode_reason else ""
+    reason = f" ({scrub(one_line(record.mode_reason))})" if record.mode_reason else ""
     return f"mode {record.mode}{reason}"
 
 
