@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from dynamo_nb.record.types import CellRecord, Compile, Link, Ref
+from dynamo_nb.record.types import CellRecord, Compile, Link, Ref, Target
 
 __all__ = ["Parts"]
 
@@ -20,7 +20,7 @@ _LEVEL = 3  # of gzip: half the time of the default for a tenth more bytes
 _LEAST = 2_000  # bytes that are worth looking for a part to fill them
 
 #: Kinds of parts in the order in which they are worth a place in a snapshot.
-_WORTH = ("core", "links", "files", "graph", "guards", "code", "bytecode", "steps")
+_WORTH = ("core", "links", "files", "graph", "guards", "code", "bytecode", "steps", "target")
 
 #: Within the graphs: what a reader looks at first.
 _STAGES = ("dynamo", "forward", "backward", "inference", "post_grad", "pre_grad", "joint")
@@ -88,6 +88,8 @@ def _makers(record: CellRecord) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"code|{entry.key}", partial(_code, entry)
         if entry.steps is not None:
             yield f"steps|{entry.key}", partial(_same, entry.steps)
+        for target in entry.targets:
+            yield f"target|{entry.key}|{target.spec}", partial(_same, target)
         for graph in entry.graphs:
             yield f"graph|{entry.key}|{graph.name}", partial(_same, graph)
 
@@ -117,6 +119,7 @@ def _core(record: CellRecord) -> dict[str, Any]:
             output_code=[replace(code, code="") for code in entry.output_code],
             kernels=[replace(kernel, code="") for kernel in entry.kernels],
             graphs=[replace(graph, nodes=[]) for graph in entry.graphs],
+            targets=[_target_core(target) for target in entry.targets],
         )
         for entry in record.compiles
     ]
@@ -134,6 +137,16 @@ def _core(record: CellRecord) -> dict[str, Any]:
         "sizes": sizes,
         "files": list(record.files),
     }
+
+
+def _target_core(target: Target) -> Target:
+    return replace(
+        target,
+        graphs=[replace(graph, nodes=[]) for graph in target.graphs],
+        kernels=[replace(kernel, code="") for kernel in target.kernels],
+        output_code=[replace(code, code="") for code in target.output_code],
+        binaries=[replace(binary, texts=[], source_nodes={}) for binary in target.binaries],
+    )
 
 
 def _guards(entry: Compile) -> dict[str, Any]:

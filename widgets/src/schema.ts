@@ -125,6 +125,8 @@ export interface CellRecord {
   metrics: Record<string, unknown>;
   cache: CacheState[];
   checks: Check[];
+  timings: Timing[];
+  machines: Machine[];
 }
 
 /** Compiled calls of one line that were repeated on copies, eagerly and compiled (`--check`). */
@@ -140,6 +142,8 @@ export interface Check {
   random: boolean;
   compile: string;
   mismatches: Mismatch[];
+  target: string;
+  unchecked: string[];
 }
 
 /** All that happened under one compile id. */
@@ -181,6 +185,7 @@ export interface Compile {
   buffers: Buffer[];
   folded: Folded[];
   unfused: NotFused[];
+  skipped_cudagraphs: SkippedCudagraph[];
 }
 
 /** The exception that ended a compile. */
@@ -318,14 +323,39 @@ export interface Kernel {
   code_line: number | null;
   reads: Record<string, number>;
   writes: Record<string, number>;
-  flops: number;
+  flops: number | null;
   replaces: number;
+}
+
+/** What a kernel took within one call: how often it ran, and the seconds of all its runs. */
+export interface KernelTime {
+  name: string;
+  calls: number;
+  seconds: number;
+  compile: string;
+  graph: string;
 }
 
 /** One check at a place of the guard tree. */
 export interface LeafGuard {
   kind: string;
   code: string[];
+}
+
+/** What a device does at best: bytes of memory and, by dtype, operations a second. */
+export interface Machine {
+  device: string;
+  name: string;
+  bandwidth: number;
+  flops: Record<string, number>;
+  source: string;
+}
+
+/** The time of one call, in seconds: the median, and the distance of the quartiles. */
+export interface Measured {
+  median: number;
+  spread: number;
+  runs: number;
 }
 
 /** One thing in which a compiled call differs from the eager one. */
@@ -373,7 +403,7 @@ export interface NotFused {
   loops: string[];
 }
 
-/** Something the report lacks: which hook failed and which panel it costs. */
+/** Something the report lacks: which hook failed, if any did, and which panel it costs. */
 export interface Note {
   hook: string;
   panel: string;
@@ -412,6 +442,14 @@ export interface RecompileReason {
 /** One condition on symbolic sizes, and the user line that asked for it. */
 export interface ShapeGuard {
   expr: string;
+  frame: StackFrame | null;
+  user_stack: StackFrame[];
+}
+
+/** A graph of which no CUDA graph will be recorded though it was asked for, and torch's reason. */
+export interface SkippedCudagraph {
+  graph: string;
+  reason: string;
   frame: StackFrame | null;
   user_stack: StackFrame[];
 }
@@ -504,6 +542,25 @@ export interface TensorValue {
   requires_grad: boolean;
 }
 
+/** Compiled calls of one line, measured on copies against eager (`--time`). */
+export interface Timing {
+  name: string;
+  status: string;
+  line: number | null;
+  count: number;
+  reason: string;
+  device: string;
+  gradients: boolean;
+  compile: string;
+  eager: Measured | null;
+  compiled: Measured | null;
+  eager_launches: number | null;
+  compiled_launches: number | null;
+  eager_memory: number | null;
+  compiled_memory: number | null;
+  kernels: KernelTime[];
+}
+
 /** Versions of what made the record; empty where absent. */
 export interface Versions {
   dynamo_nb: string;
@@ -568,21 +625,21 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "\"as-is\"": "mode",
     "{}": "options versions files unparsed metrics",
     "\"cpu\"": "device",
-    "[]": "compiles frames calls compiled_objects links findings notes cache checks"
+    "[]": "compiles frames calls compiled_objects links findings notes cache checks timings machines"
   },
   "Check": {
     "null": "line",
     "1": "count",
-    "\"\"": "reason backend stage compile",
+    "\"\"": "reason backend stage compile target",
     "false": "gradients random",
-    "[]": "mismatches"
+    "[]": "mismatches unchecked"
   },
   "Compile": {
     "0": "generation first_line",
     "\"\"": "name file resume_of reason alias",
     "\"ok\"": "status",
     "null": "error call_line cell guard_tree bytecode steps",
-    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused",
+    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused skipped_cudagraphs",
     "\"whole\"": "seen",
     "{}": "cache metrics"
   },
@@ -647,12 +704,24 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   "Kernel": {
     "\"\"": "graph code",
     "[]": "nodes",
-    "0": "calls flops replaces",
-    "null": "code_line",
+    "0": "calls replaces",
+    "null": "code_line flops",
     "{}": "reads writes"
+  },
+  "KernelTime": {
+    "\"\"": "compile graph"
   },
   "LeafGuard": {
     "[]": "code"
+  },
+  "Machine": {
+    "\"\"": "name source",
+    "0.0": "bandwidth",
+    "{}": "flops"
+  },
+  "Measured": {
+    "0.0": "spread",
+    "0": "runs"
   },
   "Mismatch": {
     "\"\"": "eager compiled closer kernel",
@@ -681,6 +750,10 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "call_line frame"
   },
   "ShapeGuard": {
+    "null": "frame",
+    "[]": "user_stack"
+  },
+  "SkippedCudagraph": {
     "null": "frame",
     "[]": "user_stack"
   },
@@ -721,6 +794,13 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "stride",
     "false": "requires_grad"
   },
+  "Timing": {
+    "null": "line eager compiled eager_launches compiled_launches eager_memory compiled_memory",
+    "1": "count",
+    "\"\"": "reason device compile",
+    "false": "gradients",
+    "[]": "kernels"
+  },
   "Versions": {
     "\"\"": "dynamo_nb torch python triton"
   }
@@ -751,7 +831,9 @@ export const NESTED: Record<string, Record<string, string>> = {
     "notes": "Note",
     "error": "CellError",
     "cache": "CacheState",
-    "checks": "Check"
+    "checks": "Check",
+    "timings": "Timing",
+    "machines": "Machine"
   },
   "Check": {
     "mismatches": "Mismatch"
@@ -779,7 +861,8 @@ export const NESTED: Record<string, Record<string, string>> = {
     "targets": "Target",
     "buffers": "Buffer",
     "folded": "Folded",
-    "unfused": "NotFused"
+    "unfused": "NotFused",
+    "skipped_cudagraphs": "SkippedCudagraph"
   },
   "CompileError": {
     "frame": "StackFrame",
@@ -830,6 +913,10 @@ export const NESTED: Record<string, Record<string, string>> = {
     "frame": "StackFrame",
     "user_stack": "StackFrame"
   },
+  "SkippedCudagraph": {
+    "frame": "StackFrame",
+    "user_stack": "StackFrame"
+  },
   "Specialization": {
     "frame": "StackFrame"
   },
@@ -848,5 +935,10 @@ export const NESTED: Record<string, Record<string, string>> = {
     "kernels": "Kernel",
     "output_code": "OutputCode",
     "binaries": "Binary"
+  },
+  "Timing": {
+    "eager": "Measured",
+    "compiled": "Measured",
+    "kernels": "KernelTime"
   }
 };
