@@ -45,6 +45,12 @@ class Session:
         """Return the last record, or the last of that name."""
         return next((r for r in reversed(self.records) if not name or r.name == name), None)
 
+    def before(self, record: CellRecord) -> CellRecord | None:
+        """Return the record that was made before another one, None when there is none."""
+        earlier = [None, *self.records]
+        at = next((at for at, known in enumerate(self.records) if known is record), 0)
+        return earlier[at]
+
     def compiled(self, generation: int, compile_id: str) -> Compile | None:
         """Return the compile of an earlier cell by its id and its count of Dynamo's resets."""
         known = (c for c in reversed(self.earlier) if c.generation == generation)

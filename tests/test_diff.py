@@ -24,7 +24,8 @@ from dynamo_nb.record.types import (
     StageTime,
     TensorValue,
 )
-from dynamo_nb.views.diff import diff_html, diff_page, diff_text
+from dynamo_nb.session import Session
+from dynamo_nb.views.diff import diff_data, diff_html, diff_page, diff_text
 
 BEFORE = """\
 %%dynamo
@@ -288,3 +289,23 @@ def test_paired_tries_keys_in_order():
     )
     assert pairs == [("a2", "a2"), ("a1", "a9")]
     assert (gone, new) == (["b"], ["c"])
+
+
+def test_the_explorers_data_has_both_sources_and_the_lines_of_changes():
+    found = diff_data(diff(broken(), whole()))
+    edited = [(row["old"], row["new"]) for row in found["rows"] if row["change"] != "same"]
+    assert edited == [(None, 2), (4, None)]
+    (breaks,) = [group for group in found["groups"] if group["title"] == "Graph breaks"]
+    assert breaks["summary"] == "1 gone"
+    assert list(breaks["changes"][0]["old"]) == [4]
+    msgspec.json.encode(found)
+
+
+def test_the_session_knows_which_record_came_before():
+    session = Session()
+    first, second = CellRecord(name="a"), CellRecord(name="a")
+    session.keep(first)
+    session.keep(second)
+    assert session.before(first) is None
+    assert session.before(second) is first
+    assert session.before(CellRecord()) is None

@@ -170,6 +170,28 @@ def test_the_page_can_be_asked_for(front, record):
     assert unpacked(data) == to_explorer_page(record)
 
 
+def test_the_difference_from_the_report_before_can_be_asked_for(record, monkeypatch):
+    cut = record.source.replace('        print("between")\n', "")
+    after = msgspec.structs.replace(record, source=cut, cell=7)
+    widget = DynamoWidget(after, msgspec.structs.replace(record, name="first"))
+    assert widget.meta["before"].startswith("first (cell [")
+    front = Front(widget, monkeypatch)
+    front.ask({"id": 1, "part": "diff"})
+    (((_, buffers)),) = front.answers
+    found = unpacked(buffers[0])
+    assert found["after"] == "cell [7]"
+    (removed,) = [row for row in found["rows"] if row["change"] != "same"]
+    assert (removed["old"], removed["new"]) == (9, None)
+    assert "print" in removed["old_text"]
+
+
+def test_without_a_report_before_there_is_no_difference(front):
+    assert "before" not in front.widget.meta
+    front.ask({"id": 1, "part": "diff"})
+    ((answer, _),) = front.answers
+    assert "no part 'diff'" in answer["error"]
+
+
 def test_the_selection_comes_back_as_refs_and_cannot_be_set(record):
     widget = DynamoWidget(record)
     seen: list[Any] = []

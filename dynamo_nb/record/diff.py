@@ -46,8 +46,8 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
     """Return what is different in the record `b`, compared to `a`."""
     match = Match(a, b)
     return RecordDiff(
-        before=_side(a),
-        after=_side(b),
+        before=side(a),
+        after=side(b),
         source=list(_source(match)),
         findings=list(_findings(a, b, match)),
         breaks=list(_breaks(a, b, match)),
@@ -59,7 +59,8 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
     )
 
 
-def _side(record: CellRecord) -> Side:
+def side(record: CellRecord) -> Side:
+    """Return one of two records in short."""
     return Side(
         name=record.name,
         cell=record.cell,

@@ -109,7 +109,8 @@ class Reporter:
         from dynamo_nb.views.widget import explorer
 
         parent = getattr(self._shell, "parent_header", None) or {}
-        self._publish(explorer(record, parent.get("metadata", {}).get("cellId", "")))
+        cell_id = parent.get("metadata", {}).get("cellId", "")
+        self._publish(explorer(record, cell_id, self._session.before(record)))
 
     def _save(self, record: CellRecord, path: str) -> None:
         try:

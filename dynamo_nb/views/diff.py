@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from markupsafe import Markup
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from dynamo_nb.record.difference import LineChange, RecordDiff
 from dynamo_nb.views.diff_model import (
@@ -23,7 +23,7 @@ from dynamo_nb.views.html import environment
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.plain import clean, clip, plural, scrub
 
-__all__ = ["diff_html", "diff_page", "diff_text"]
+__all__ = ["diff_data", "diff_html", "diff_page", "diff_text"]
 
 _WIDTH = 100
 _CHANGES = 12  # of one kind, in the text
@@ -100,6 +100,33 @@ def _wrap(text: str, indent: str) -> list[str]:
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
+
+
+# ------------------------------------------------------------------ the explorer
+
+
+def diff_data(diff: RecordDiff) -> dict[str, Any]:
+    """Return the difference as plain data, as the explorer's pane takes it."""
+    return {
+        "before": side_text(diff.before),
+        "after": side_text(diff.after),
+        "headline": headline(diff),
+        "rows": [
+            {
+                "change": row.change,
+                "old": int(row.old) if row.old else None,
+                "old_text": row.old_text,
+                "new": int(row.new) if row.new else None,
+                "new_text": row.new_text,
+            }
+            for row in _Sources(diff.source).rows
+        ],
+        "groups": [
+            {"title": g.title, "summary": g.summary, "changes": to_builtins(g.changes)}
+            for g in groups(diff)
+        ],
+        "times": times(diff),
+    }
 
 
 # ------------------------------------------------------------------ HTML

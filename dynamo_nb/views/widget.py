@@ -11,8 +11,11 @@ import anywidget
 import msgspec
 import traitlets
 
+from dynamo_nb.record.diff import diff, side
 from dynamo_nb.record.types import CellRecord, Ref
 from dynamo_nb.views.assets import style, travelling_module
+from dynamo_nb.views.diff import diff_data
+from dynamo_nb.views.diff_model import side_text
 from dynamo_nb.views.html import static_id
 from dynamo_nb.views.model import Report
 from dynamo_nb.views.page import to_explorer_page
@@ -29,7 +32,7 @@ _BASE64 = 4 / 3  # how much longer bytes are in a notebook file
 
 
 class DynamoWidget(anywidget.AnyWidget):
-    """The interactive view of a record.
+    """The interactive view of a record, and of what is different from the one before it.
 
     `selection` holds what the reader has clicked on, and all that belongs to it, as `Ref`s of the
     record. It can be read and observed, not set.
@@ -46,10 +49,13 @@ class DynamoWidget(anywidget.AnyWidget):
         to_json=lambda value, widget: msgspec.to_builtins(value),
     )
 
-    def __init__(self, record: CellRecord) -> None:
+    def __init__(self, record: CellRecord, before: CellRecord | None = None) -> None:
         self.record = record
+        self._before = before
         self._parts = Parts(record)
         meta = {"id": static_id(record), "headline": headline(Report(record))}
+        if before is not None:
+            meta["before"] = side_text(side(before))
         used = len(self._esm) + len(self._css) + len(json.dumps(meta)) + _OTHER_STATE
         snapshot = self._parts.snapshot(int((STATE_BYTES - used) / _BASE64))
         super().__init__(meta=meta, snapshot=snapshot)
@@ -64,10 +70,16 @@ class DynamoWidget(anywidget.AnyWidget):
         return {**data, "text/plain": repr(self)}, metadata
 
     def part(self, name: str) -> bytes:
-        """Return a part of the record, or the whole page, as compressed JSON."""
+        """Return a part of the record, or what is made of it on demand, as compressed JSON."""
         if name == "page":
-            return gzip.compress(json.dumps(to_explorer_page(self.record)).encode(), mtime=0)
+            return _packed(to_explorer_page(self.record))
+        if name == "diff" and self._before is not None:
+            return _packed(diff_data(diff(self._before, self.record)))
         return self._parts.compressed(name)
+
+
+def _packed(value: Any) -> bytes:
+    return gzip.compress(json.dumps(value).encode(), mtime=0)
 
 
 def _answer(widget: DynamoWidget, message: Any, _: list[memoryview]) -> None:
@@ -97,12 +109,15 @@ def _refs(value: Any) -> list[Ref]:
 _live: weakref.WeakValueDictionary[str, DynamoWidget] = weakref.WeakValueDictionary()
 
 
-def explorer(record: CellRecord, cell_id: str = "") -> dict[str, Any]:
+def explorer(
+    record: CellRecord, cell_id: str = "", before: CellRecord | None = None
+) -> dict[str, Any]:
     """Return the MIME bundle of a record's explorer, to be shown right after the static output.
 
-    `cell_id` is the notebook's id of the cell: the explorer of its last run is closed.
+    `cell_id` is the notebook's id of the cell: the explorer of its last run is closed. `before` is
+    the report to compare with.
     """
-    widget = DynamoWidget(record)
+    widget = DynamoWidget(record, before)
     if cell_id:
         last = _live.get(cell_id)
         if last is not None:

@@ -25,6 +25,8 @@ export interface Host {
   onSelect?(refs: Ref[]): void;
   /** The report as a page of its own; absent where this already is one. */
   savable?: boolean;
+  /** Which report came before this one, where it can be asked what is different. */
+  before?: string;
 }
 
 /** Mount the explorer in an element; return what removes it. */
@@ -73,7 +75,7 @@ function Explorer(props: {
 }): VNode {
   const { core, links, store, host } = props;
   const root = useRef<HTMLDivElement>(null);
-  const view = useMemo(() => new View(core, links, store), [core, links, store]);
+  const view = useMemo(() => new View(core, links, store, host.before), [core, links, store]);
   const [left, right] = useMemo(() => firstSections(view), [view]);
   const first = useSignal(left);
   const second = useSignal(right);

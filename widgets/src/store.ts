@@ -49,6 +49,34 @@ export interface CodePart {
   kernels: Record<string, string>;
 }
 
+/** A line of the source in both records, side by side. */
+export interface DiffRow {
+  change: string;
+  old: number | null;
+  old_text: string;
+  new: number | null;
+  new_text: string;
+}
+
+/** One thing that is different, with its lines in each of the cells. */
+export interface Change {
+  change: string;
+  text: string;
+  old: number[];
+  new: number[];
+  details: Change[];
+}
+
+/** What is different from the report before: `diff_data` in views/diff.py makes it. */
+export interface DiffPart {
+  before: string;
+  after: string;
+  headline: string;
+  rows: DiffRow[];
+  groups: { title: string; summary: string; changes: Change[] }[];
+  times: [stage: string, before: string, after: string][];
+}
+
 /** How each kind of part is made ready for the panes. */
 const READERS: Record<string, (value: unknown) => unknown> = {
   core: (value) => {
@@ -80,6 +108,7 @@ export class Store {
     this.part("bytecode", compileKey(compile));
   steps = (compile: Compile): ReadonlySignal<Part<Steps>> =>
     this.part("steps", compileKey(compile));
+  diff = (): ReadonlySignal<Part<DiffPart>> => this.part("diff");
   page = (): ReadonlySignal<Part<string>> => this.part("page");
 
   /** Return a part that is there already; fetch nothing. */

@@ -22,6 +22,8 @@ export class View {
     core: Core,
     links: readonly Link[],
     readonly store: Store,
+    /** Which report came before; empty where there is none to compare with. */
+    readonly before = "",
   ) {
     this.record = core.record;
     this.sizes = core.sizes;

@@ -17,6 +17,7 @@ export interface Model {
 interface Meta {
   id: string;
   headline: string;
+  before?: string;
 }
 
 interface Answer {
@@ -35,6 +36,7 @@ export function renderWidget({ model, el }: { model: Model; el: HTMLElement }): 
   const unmount = mount(el, store, {
     headline: meta.headline,
     savable: true,
+    before: meta.before ?? "",
     decorate: (view) => decorateCell(el, view),
     onSelect: (refs) => {
       model.set("selection", refs);

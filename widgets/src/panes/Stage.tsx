@@ -8,6 +8,7 @@ import { Bytecode } from "./Bytecode";
 import { Cache } from "./Cache";
 import { Checks } from "./Checks";
 import { Code } from "./Code";
+import { Diff } from "./Diff";
 import { Frames } from "./Frames";
 import { Graphs } from "./Graphs";
 import { Guards } from "./Guards";
@@ -64,6 +65,7 @@ const SECTIONS: Record<string, Section> = {
   },
   bytecode: { label: "Bytecode", pane: Bytecode },
   timeline: { label: "Timeline", pane: Timeline, whole: true },
+  diff: { label: "Diff", pane: Diff, whole: true, when: (view) => view.before !== "" },
 };
 
 export function Stage(props: {
