@@ -62,7 +62,7 @@ def test_a_record_keeps_what_differs():
 
 def test_help_names_every_flag():
     flags = [flag for action in argument_parser()._actions for flag in action.option_strings]
-    assert len(flags) == 17
+    assert len(flags) == 18
     assert [flag for flag in flags if flag not in help_text()] == []
 
 

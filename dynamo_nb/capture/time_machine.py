@@ -22,7 +22,7 @@ def machine(device: str) -> dict[str, Any]:
     threads = torch.get_num_threads()
     return {
         "device": device,
-        "name": torch.cuda.get_device_name() if device == "cuda" else f"CPU, {threads} threads",
+        "name": torch.cuda.get_device_name() if device == "cuda" else f"CPU, threads: {threads}",
         "bandwidth": _bandwidth(device, threads),
         "flops": {"float32": _flops(device, threads)},
         "source": f"measured here, the best of {_REPEATS}: a copy of "

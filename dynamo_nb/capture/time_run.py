@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch._dynamo import convert_frame
@@ -116,12 +116,8 @@ class _Side:
     def __init__(self, call: RecordedCall, stage: Stage | None, trains: bool) -> None:
         self._again = Again(call)
         target = self._again.target
-        self._work = _Work(
-            target if stage is None else stage.compiled(target),
-            self._again.args,
-            self._again.kwargs,
-            trains,
-        )
+        function = target if stage is None else stage.compiled(target)
+        self._work = _work(function, self._again, trains)
         self._is_eager = stage is None
         self._block = _cuda_block if self.device == "cuda" else _timer_block
         self._number = 1
@@ -138,7 +134,7 @@ class _Side:
         return "cuda" if "cuda" in types else "cpu"
 
     @contextmanager
-    def running(self) -> Iterator[_Work]:
+    def running(self) -> Iterator[Callable[[], None]]:
         """Yield what makes the call once, while all is as it was for the recorded one."""
         with self._again.inside(eager=self._is_eager):
             yield self._work
@@ -186,21 +182,16 @@ class _Side:
             return int(torch.cuda.max_memory_allocated() - before)
 
 
-class _Work(NamedTuple):
-    """One call, and backward from what it returns where the cell ran one."""
+def _work(function: Callable[..., Any], again: Again, trains: bool) -> Callable[[], None]:
+    """Return what makes one call, and backward from what it returns where the cell ran one."""
 
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    trains: bool
+    def work() -> None:
+        result = function(*again.args, **again.kwargs)
+        outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad] if trains else []
+        if outputs:
+            torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
 
-    def __call__(self) -> None:
-        """Make the call."""
-        result = self.function(*self.args, **self.kwargs)
-        if self.trains:
-            outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad]
-            if outputs:
-                torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
+    return work
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:

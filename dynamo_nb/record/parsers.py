@@ -13,10 +13,9 @@ from dynamo_nb.record.checks import check_of
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.frames import brief_reason
 from dynamo_nb.record.guards import reader
+from dynamo_nb.record.kernel_parsers import KERNEL_PARSERS
 from dynamo_nb.record.naming import of_cell, readable
 from dynamo_nb.record.places import Places, innermost
-from dynamo_nb.record.schedule import graph_of
-from dynamo_nb.record.timings import timing_of
 from dynamo_nb.record.types import (
     Bytecode,
     CompileError,
@@ -26,12 +25,9 @@ from dynamo_nb.record.types import (
     GuardCost,
     GuardTree,
     Instruction,
-    Machine,
-    OutputCode,
     PassRow,
     RecompileReason,
     ShapeGuard,
-    SkippedCudagraph,
     Specialization,
     StackFrame,
     StageTime,
@@ -233,48 +229,6 @@ def _steps(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_steps = event.data
 
 
-def _kernel(builder: Builder, event: Event) -> None:
-    data = event.data
-    builder.draft(event).kernel_code[data["direction"], data["name"]] = data["code"]
-
-
-def _kernel_nodes(builder: Builder, event: Event) -> None:
-    draft, data = builder.draft(event), event.data
-    key = (data["direction"], data["name"])
-    nodes = draft.kernel_nodes.setdefault(key, [])
-    nodes += [node for node in data["nodes"] if node not in nodes]
-    draft.kernel_ops.setdefault(key, []).extend(data.get("ops", ()))
-    draft.kernel_calls[key] = draft.kernel_calls.get(key, 0) + 1
-    if data["is_extern"]:
-        draft.extern_kernels.add(key)
-
-
-def _schedule(builder: Builder, event: Event) -> None:
-    builder.draft(event).raw_schedules.append(event.data)
-
-
-def _cudagraph_skipped(builder: Builder, event: Event) -> None:
-    stack = builder.places.frames(event.data["user_stack"])
-    skipped = SkippedCudagraph(
-        graph=graph_of(event.data["direction"]),
-        reason=event.data["reason"],
-        frame=innermost(stack),
-        user_stack=stack,
-    )
-    builder.draft(event).skipped_cudagraphs.append(skipped)
-
-
-def _target(builder: Builder, event: Event) -> None:
-    builder.draft(event).raw_targets.append(event.data)
-
-
-def _output_code(builder: Builder, event: Event) -> None:
-    draft = builder.draft(event)
-    direction = event.data.get("direction", "")
-    name = f"post_grad.{direction}" if direction else "post_grad"
-    draft.output_code.append(OutputCode(graph=name, code=event.payload or ""))
-
-
 def _metrics(builder: Builder, event: Event) -> None:
     draft = builder.draft(event)
     scalars = {
@@ -372,15 +326,8 @@ def _check(builder: Builder, event: Event) -> None:
     builder.checks.append(check_of(builder.places, event.data))
 
 
-def _timing(builder: Builder, event: Event) -> None:
-    builder.timings.append(timing_of(builder.places, event.data))
-
-
-def _machine(builder: Builder, event: Event) -> None:
-    builder.machines.append(Machine(**event.data))
-
-
 PARSERS: dict[str, Callable[[Builder, Event], None]] = {
+    **KERNEL_PARSERS,
     "compile_start": _compile_start,
     "compile_end": _compile_end,
     "frame": _frame,
@@ -388,8 +335,6 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "left_alone": _left_alone,
     "unseen_entry": _unseen_entry,
     "check": _check,
-    "timing": _timing,
-    "machine": _machine,
     "guards": _guards,
     "graph_break": _graph_break,
     "recompile": _recompile,
@@ -397,12 +342,6 @@ PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "graph": _graph,
     "pass": _pass,
     "steps": _steps,
-    "kernel": _kernel,
-    "kernel_nodes": _kernel_nodes,
-    "schedule": _schedule,
-    "cudagraph_skipped": _cudagraph_skipped,
-    "target": _target,
-    "inductor_output_code": _output_code,
     "compilation_metrics": _metrics,
     "bwd_compilation_metrics": _metrics,
     "chromium_event": _chromium,

@@ -25,6 +25,7 @@ from dynamo_nb.views.plain import clip, excerpt, place
 from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
 from dynamo_nb.views.text import to_text
+from dynamo_nb.views.timings import timings
 
 __all__ = ["environment", "static_id", "to_html", "to_page"]
 
@@ -107,7 +108,7 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
     template = environment().get_template(name)
     bare = template.render(**fixed, before=[], parts=[], after=[], parts_left=0, data="")
     space = _Space(limits.size - len(bare.encode()))
-    cell = [*checks(context), *recompiles(context), *calls(context)]
+    cell = [*checks(context), *timings(context), *recompiles(context), *calls(context)]
     before = _fitting(cell, space, limits)
     after = _fitting([*frames(context), *sources(context)], space, limits)
     return template.render(

@@ -19,9 +19,12 @@ __all__ = [
     "place",
     "plural",
     "scrub",
+    "size_text",
     "some",
     "source_line",
+    "span_text",
     "spot",
+    "time_text",
     "value_text",
 ]
 
@@ -204,6 +207,30 @@ def _part_text(part: object) -> str:
         keys = ("shape", "dtype", "device")
         return value_text(TensorValue(**{key: part[key] for key in keys if key in part}))
     return value_text(part) if isinstance(part, TensorValue | list | tuple) else str(part)
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes: `640 B`, `8.4 MB`; nothing for none."""
+    if not size:
+        return ""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"
+
+
+def time_text(seconds: float) -> str:
+    """Return a time with three digits: `1.23 ms`."""
+    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def span_text(frames: Sequence[StackFrame]) -> str:
+    """Return the columns of the innermost place in the cell: `9-21`; nothing where unknown."""
+    own = [frame for frame in frames if frame.file == CELL and frame.column is not None]
+    return f"{own[-1].column}-{own[-1].end_column}" if own else ""
 
 
 def some(items: Iterable[str], limit: int = 4) -> str:

@@ -16,7 +16,6 @@ from dynamo_nb.record.types import (
     Compile,
     Graph,
     Instruction,
-    Kernel,
     Node,
     RecompileReason,
     StageTime,
@@ -24,7 +23,8 @@ from dynamo_nb.record.types import (
 from dynamo_nb.views.blocks import Code, Section, code, table
 from dynamo_nb.views.context import Context, inner, where
 from dynamo_nb.views.guard_sections import guards
-from dynamo_nb.views.model import cell_lines, final_breaks, kernel_nodes
+from dynamo_nb.views.kernels import kernel_sections, output_code
+from dynamo_nb.views.model import cell_lines, final_breaks
 from dynamo_nb.views.passes import pass_sections
 from dynamo_nb.views.plain import compact_lines, plural, value_text
 from dynamo_nb.views.steps import StepRow, rows, steps_text
@@ -176,66 +176,6 @@ def reasons(entry: Compile, context: Context) -> Iterator[Section]:
         )
 
 
-def kernels(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield the kernels with what was fused into them, then the code of each."""
-
-    def row(kernel: Kernel) -> tuple[tuple[object, ...], str]:
-        nodes = kernel_nodes(entry, kernel)
-        return (
-            kernel.name,
-            kernel.language,
-            kernel.graph.partition(".")[2],
-            ", ".join(kernel.nodes),
-            compact_lines(cell_lines(nodes)),
-            kernel.calls or "",
-        ), _kernel_marks(entry, kernel, context)
-
-    if entry.kernels:
-        yield Section(
-            title="kernels",
-            summary=str(len(entry.kernels)),
-            blocks=[
-                table(
-                    "name|language|direction|fused nodes|lines|calls",
-                    entry.kernels,
-                    row,
-                    context.limits,
-                ),
-            ],
-            rank=4,
-        )
-    for kernel in entry.kernels[: context.limits.rows]:
-        if kernel.code:
-            yield Section(
-                title=f"kernel {kernel.name}",
-                summary=compact_lines(cell_lines(kernel_nodes(entry, kernel))),
-                blocks=[code(kernel.code, context.limits)],
-                rank=30,
-                marks=_kernel_marks(entry, kernel, context),
-            )
-
-
-def _kernel_marks(entry: Compile, kernel: Kernel, context: Context) -> str:
-    nodes = kernel_nodes(entry, kernel)
-    return context.marks.of_lines(sorted(cell_lines(nodes)) or [entry.call_line])
-
-
-def output_code(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield the module that Inductor wrote for each graph; calls of kernels carry their lines."""
-    for output in entry.output_code:
-        marks = {
-            kernel.code_line: _kernel_marks(entry, kernel, context)
-            for kernel in entry.kernels
-            if kernel.graph == output.graph and kernel.code_line
-        }
-        yield Section(
-            title=f"output code {output.graph}",
-            summary=plural(output.code.count("\n"), "line"),
-            blocks=[code(output.code, context.limits, marks)],
-            rank=40,
-        )
-
-
 def bytecode(entry: Compile, context: Context) -> Iterator[Section]:
     """Yield a frame's instructions before Dynamo, and those that replace them."""
 
@@ -321,7 +261,7 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     graphs,
     pass_sections,
     guards,
-    kernels,
+    kernel_sections,
     output_code,
     target_sections,
     bytecode,

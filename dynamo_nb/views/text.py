@@ -34,6 +34,7 @@ from dynamo_nb.views.phrases import (
 )
 from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
 from dynamo_nb.views.targets import PREDICTED, target_lines
+from dynamo_nb.views.timings import kernel_time_text, timing_text
 
 __all__ = ["to_text"]
 
@@ -83,6 +84,7 @@ def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
     yield list(_calls(report.record, detail))
     yield from _targets(report.record, detail)
     yield list(_checks(report.record, detail))
+    yield list(_timings(report.record, detail))
     yield list(_cache(report.record, detail))
     yield list(_uncompiled(report, detail))
     yield list(_steps(report.record))
@@ -231,6 +233,19 @@ def _checks(record: CellRecord, detail: _Detail) -> Iterator[str]:
             yield from _wrap(f"{_INDENT}{brief(difference_text(mismatch), 240)}{kernel}", _HANG)
         yield from _more(len(check.mismatches) - detail.breaks, "difference", _INDENT)
     yield from _more(len(record.checks) - detail.calls, "check", "  ")
+
+
+def _timings(record: CellRecord, detail: _Detail) -> Iterator[str]:
+    """Yield what calls took, eagerly and compiled, and their longest kernels (`--time`)."""
+    if record.timings:
+        yield "Times against eager"
+    for timing in record.timings[: detail.calls]:
+        where = f"line {timing.line}  {brief(timing.name, 60)}: " if timing.line else ""
+        yield from _wrap(f"  {where}{timing_text(timing)}", _HANG)
+        for time in timing.kernels[: detail.kernels]:
+            yield f"{_INDENT}{clip(kernel_time_text(time), _WIDTH - len(_INDENT))}"
+        yield from _more(len(timing.kernels) - detail.kernels, "kernel", _INDENT)
+    yield from _more(len(record.timings) - detail.calls, "call", "  ")
 
 
 def _cache(record: CellRecord, detail: _Detail) -> Iterator[str]:

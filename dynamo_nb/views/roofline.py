@@ -1,0 +1,64 @@
+"""How fast a kernel can be at best, by the rates of a device, and how fast it was."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from dynamo_nb.record.types import CellRecord, Compile, Kernel, KernelTime, Machine
+from dynamo_nb.views.plain import time_text
+
+__all__ = ["Floor", "floor", "floor_text", "measured_text"]
+
+
+class Floor(Struct, frozen=True):
+    """The least seconds that a kernel takes, and what bounds it: `memory` or `arithmetic`."""
+
+    seconds: float
+    bound: str
+
+
+def floor(machine: Machine, kernel: Kernel) -> Floor | None:
+    """Return the floor of a kernel on a device: its memory and its arithmetic at their best."""
+    if not machine.bandwidth or not kernel.bytes:
+        return None
+    peak = machine.flops.get("float32", 0.0)
+    memory = kernel.bytes / machine.bandwidth
+    arithmetic = (kernel.flops or 0) / peak if peak else 0.0
+    return Floor(max(memory, arithmetic), "memory" if memory >= arithmetic else "arithmetic")
+
+
+def floor_text(record: CellRecord, kernel: Kernel) -> str:
+    """Return a kernel's floor on the devices whose rates are known, and where these are from."""
+    if not record.machines:
+        return "not known: the rates of this machine are measured by --time"
+    parts = []
+    for machine in record.machines:
+        found = floor(machine, kernel)
+        if found is not None:
+            parts.append(
+                f"{time_text(found.seconds)}, bound by {found.bound} "
+                f"({machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, "
+                f"{machine.flops.get('float32', 0) / 1e9:.3g} GFLOP/s, {machine.source})"
+            )
+    return "; ".join(parts)
+
+
+def measured_text(record: CellRecord, entry: Compile, kernel: Kernel) -> str:
+    """Return what a kernel took where it was measured (`--time`), with its share of the floor."""
+    parts = []
+    for time in _times(record, entry, kernel):
+        text = f"{time_text(time.seconds)} a call of the function"
+        floors = [floor(machine, kernel) for machine in record.machines]
+        if floors and floors[0] is not None and time.seconds:
+            text += f", {100 * floors[0].seconds / time.seconds:.0f}% of what is possible"
+        parts.append(text)
+    return "; ".join(parts)
+
+
+def _times(record: CellRecord, entry: Compile, kernel: Kernel) -> list[KernelTime]:
+    return [
+        time
+        for timing in record.timings
+        for time in timing.kernels
+        if time.name == kernel.name and (time.compile, time.graph) == (entry.key, kernel.graph)
+    ]
