@@ -6,10 +6,14 @@ import type { Ref } from "../selection";
 import { readable } from "../sources";
 import type { View } from "../view";
 
+const LEAST = 0.005; // µs: what is less is the clock's noise
+
 export function Costs(props: { view: View; compile: Compile; guards: Guard[]; wanted: string }): VNode {
   const { view, compile, guards, wanted } = props;
   const key = compileKey(compile);
-  const parts = compile.guard_costs.filter((one) => one.source.toLowerCase().includes(wanted.toLowerCase()));
+  const parts = compile.guard_costs.filter(
+    (one) => one.microseconds >= LEAST && one.source.toLowerCase().includes(wanted.toLowerCase()),
+  );
   const whole = Number(compile.metrics["guard_check_us"]) || sum(compile.guard_costs);
   return (
     <>
