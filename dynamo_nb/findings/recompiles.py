@@ -38,14 +38,18 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
         if first.symbol is None or not _is_passed(first):
             severity = "warning" if first.symbol is None else "info"
             message = _recompile_message(record, causes)
-            yield _finding(causes, "recompile", severity, message, _advice(record, first))
+            advice = _advice(record, first) if first.symbol is None else _dynamic_advice(first)
+            yield _finding(causes, "recompile", severity, message, advice)
 
 
 def became_dynamic(record: CellRecord) -> Iterator[Finding]:
-    """A value or size changed, and the new entry has a symbol for it."""
+    """What a call passes changed, and the new entry has a symbol for it.
+
+    Of other values `recompile` tells, and that they became dynamic.
+    """
     for causes in _together(record):
         first = causes[0]
-        if first.symbol is not None:
+        if first.symbol is not None and _is_passed(first):
             message = (
                 f"{names([cause.name for cause in causes])} changed ({chain(first.values)}) and "
                 f"became dynamic: the new entry of `{_function(first)}` fits other values too."
@@ -198,7 +202,7 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
             f"{start} differs between the objects that share its code{values}, "
             f"in {_calls(record, first)} calls."
         )
-    ending = "; it is dynamic from now on" if first.symbol else ""
+    ending = "; it became dynamic: the new entry fits other values too" if first.symbol else ""
     return f"{start} changed{values}{ending}."
 
 
