@@ -13,11 +13,11 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import cell_magic, leading_empty_lines, leading_indent
 
-from dynamo_nb.options import UsageError, help_text, parse
+from dynamo_nb.options import UsageError, help_text, parse, wants_help
 from dynamo_nb.record.run import SourceCell
 from dynamo_nb.runner.commands import Commands
 from dynamo_nb.runner.execution import Execution
-from dynamo_nb.runner.report import Reporter
+from dynamo_nb.runner.report import Reporter, say
 from dynamo_nb.session import Session, current
 
 __all__ = ["Extension"]
@@ -65,6 +65,7 @@ class Running:
         self.file = file
         self.execution: Execution | None = None
         self.refused: UsageError | None = None
+        self.helps = False
 
     def ended_by(self, info: Any) -> bool:
         """Say whether `info` is this cell's: IPython makes a new one when it is interrupted."""
@@ -136,6 +137,9 @@ class Extension:
         line = magic_line(cell.source.splitlines(keepends=True))
         if line is None or self._watching() is not None:
             return  # a plain cell, or one that a `%%dynamo` cell runs and watches
+        if wants_help(line):
+            running.helps = True
+            return
         try:
             running.execution = Execution(cell, parse(line), self._shell)
         except UsageError as error:
@@ -151,6 +155,9 @@ class Extension:
             return tree
         if running.refused is not None:
             raise running.refused
+        if running.helps:
+            say(help_text())
+            return ast.Module([], [])
         if running.execution is not None and not running.execution.started:
             return running.execution.start(tree)
         watching = self._watching()

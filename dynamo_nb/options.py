@@ -21,6 +21,7 @@ __all__ = [
     "close_matches",
     "help_text",
     "parse",
+    "wants_help",
     "words",
 ]
 
@@ -230,6 +231,11 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     then.add_argument("--name", metavar="NAME", default="", help="keep it under this name")
     return parser
+
+
+def wants_help(line: str) -> bool:
+    """Say whether a magic's line asks what may stand on it."""
+    return any(word in ("-h", "--help") for word in line.split())
 
 
 def help_text() -> str:

@@ -549,3 +549,35 @@ def test_help_has_options_and_examples(shell):
     text = shell.ip.object_inspect("%%dynamo")["docstring"]
     for word in ("--fullgraph", "--backend", "%dynamo save FILE", "Examples"):
         assert word in text
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_is_printed_and_nothing_is_run(shell, flag):
+    for cell in (f"%%dynamo {flag}\nran = True", f"%%dynamo {flag}", f"%dynamo {flag}"):
+        ran = shell.run(cell)
+        assert ran.result.success, ran.error
+        assert "--fullgraph" in ran.stdout
+        assert "%dynamo save FILE" in ran.stdout
+        assert ran.displays == []
+    assert "ran" not in shell.ip.user_ns
+    assert shell.run("%%dynamo\nran = True").result.success
+
+
+def test_an_unknown_option_of_inductor_names_the_closest(shell):
+    ran = shell.run("%%dynamo --options max_autotun=True\nran = True")
+    text = str(ran.error)
+    assert "max_autotune" in text
+    assert "torch._inductor.list_options()" in text
+    assert len(text) < 250
+    assert shell.run("%%dynamo --options max-autotune=False\nran = True").result.success
+
+
+def test_saving_says_what_was_written_where(shell, tmp_path):
+    shell.run("%%dynamo --backend eager\n" + DEFS)
+    ran = shell.run(f"%dynamo save {tmp_path}/x.html")
+    assert ran.stdout == (
+        f"dynamo: the report of cell [1] was written to {tmp_path}/x.html "
+        "(a page, to open in a browser)\n"
+    )
+    ran = shell.run(f"%%dynamo --save {tmp_path}/y.json\nx = 1")
+    assert f"was written to {tmp_path}/y.json (a record" in ran.stdout

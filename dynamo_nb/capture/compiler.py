@@ -31,6 +31,7 @@ __all__ = [
     "is_tensor",
     "modes",
     "on_device",
+    "option_names",
     "reset",
     "settings",
     "untraced_lines",
@@ -99,6 +100,11 @@ def backends() -> list[str]:
 def modes() -> list[str]:
     """Return the names that `torch.compile(mode=...)` takes."""
     return list(torch._inductor.list_mode_options())
+
+
+def option_names() -> list[str]:
+    """Return the names that `torch.compile(options=...)` takes with Inductor."""
+    return list(torch._inductor.list_options())
 
 
 def is_tensor(value: object) -> bool:

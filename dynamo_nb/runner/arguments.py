@@ -60,9 +60,22 @@ def _compile_arguments(options: Options, namespace: dict[str, Any]) -> dict[str,
     }
     if options.backend is not None:
         arguments["backend"] = _backend(options.backend, namespace)
+    if options.backend in (None, "inductor"):
+        _check_options(options.options)
     if problem := compiler.compile_problem(arguments):
         raise UsageError(f"%%dynamo: torch.compile does not take these arguments: {problem}")
     return arguments
+
+
+def _check_options(given: dict[str, Any]) -> None:
+    from dynamo_nb.capture import compiler
+
+    known = compiler.option_names() if given else []
+    for name in given:
+        if name.replace("-", "_") not in known:
+            hint = close_matches(name, known)
+            all_names = "torch._inductor.list_options() lists all."
+            raise UsageError(f"%%dynamo: Inductor has no option {name!r}.{hint} {all_names}")
 
 
 def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from dynamo_nb.options import UsageError, words
+from dynamo_nb.options import UsageError, help_text, words
 from dynamo_nb.record.types import CellRecord
-from dynamo_nb.runner.report import Reporter, write
+from dynamo_nb.runner.report import Reporter, say, write
 from dynamo_nb.session import Session
 
 __all__ = ["Commands"]
@@ -39,6 +39,9 @@ class Commands:
     def __call__(self, line: str) -> None:
         """Carry out one `%dynamo` line."""
         first, _, expression = line.strip().partition(" ")
+        if first in ("-h", "--help"):
+            say(help_text())
+            return
         if first in self._python:
             self._python[first](expression)
             return
@@ -61,7 +64,7 @@ class Commands:
     def _save(self, path: str) -> None:
         record = self._last()
         try:
-            write(record, path)
+            say(write(record, path))
         except (OSError, ValueError) as exc:
             raise UsageError(f"%dynamo save: {exc}") from exc
 

@@ -14,7 +14,7 @@ from dynamo_nb.record.types import CellRecord
 from dynamo_nb.runner.execution import Execution
 from dynamo_nb.session import Session
 
-__all__ = ["Reporter", "bundle", "write"]
+__all__ = ["Reporter", "bundle", "say", "write"]
 
 PAGE = (".html", ".htm")
 
@@ -31,17 +31,29 @@ def bundle(record: CellRecord, view: str = "auto") -> dict[str, str]:
     return shown
 
 
-def write(record: CellRecord, path: str) -> None:
-    """Write a single-file page where the name ends in `.html`, else the record as JSON."""
+def write(record: CellRecord, path: str) -> str:
+    """Write a single-file page where the name ends in `.html`, else the record as JSON.
+
+    Returns a sentence that says what was written where.
+    """
     file = Path(path).expanduser()
     if file.suffix.lower() in PAGE:
         from dynamo_nb.views.page import to_explorer_page
 
+        kind = "page, to open in a browser"
         file.write_text(to_explorer_page(record), encoding="utf-8")
-        return
-    from dynamo_nb.record.io import save
+    else:
+        from dynamo_nb.record.io import save
 
-    save(record, file)
+        kind = "record, for %dynamo load or dynamo_nb.load"
+        save(record, file)
+    whose = f"the report of cell [{record.cell}]" if record.cell else "the report"
+    return f"dynamo: {whose} was written to {path} (a {kind})"
+
+
+def say(text: str) -> None:
+    """Print a line of text where the cell's own output goes."""
+    sys.stdout.write(f"{text}\n")
 
 
 class Reporter:
@@ -114,7 +126,7 @@ class Reporter:
 
     def _save(self, record: CellRecord, path: str) -> None:
         try:
-            write(record, path)
+            say(write(record, path))
         except Exception as exc:
             self._say(f"the report could not be saved to {path}", exc)
 
