@@ -70,8 +70,7 @@ def pretend(device: Device, on_kernel: Callable[[str, str], Any]) -> None:
     torch.cuda.get_device_capability = lambda *_: device.capability
     torch.cuda.get_device_properties = lambda *_: properties
     torch.cuda.get_device_name = lambda *_: device.name
-    if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
-        torch._C._cuda_getCurrentRawStream = lambda _: 0
+    torch._C._cuda_getCurrentRawStream = lambda _: 0
     device_interface.get_interface_for_device("cpu")  # fills the registry, at its first use
     for name in ("cuda", "cuda:0"):
         device_interface.register_interface_for_device(name, interface(device, properties))

@@ -52,10 +52,13 @@ def _torch() -> Path:
 
 
 def _load_dependencies() -> None:
-    """Load NVIDIA's libraries where they are wheels of their own, as torch does on import."""
+    """Load NVIDIA's libraries where they are wheels of their own, as torch does on import.
+
+    Not globally: one of them, nvblas, would take the CPU's linear algebra over.
+    """
     for file in sorted(_torch().parent.glob("nvidia/**/lib*.so*")):
         try:
-            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
+            ctypes.CDLL(str(file))
         except OSError:
             continue  # one of many that torch does not need
 
