@@ -13,6 +13,7 @@ STAMPS := $(VENV)/.stamps
 SETUP := $(STAMPS)/project-$(TORCH)
 DEMO := build/demo
 QUICKSTART := notebooks/01_quickstart.ipynb
+NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -61,9 +62,12 @@ demo: $(SETUP)
 	$(BIN)/python scripts/demo.py $(QUICKSTART) --into $(DEMO)
 
 # The outputs that nbval compares with: code for any CPU and one thread, as in notebooks/conftest.py.
+# NOTEBOOKS=notebooks/08_kernels.ipynb make refresh   only that one
 refresh: $(SETUP)
-	ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 \
-	    $(BIN)/python scripts/demo.py $(QUICKSTART) --in-place
+	for notebook in $(NOTEBOOKS); do \
+	    ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 \
+	        $(BIN)/python scripts/demo.py $$notebook --in-place || exit 1; \
+	done
 
 lab: $(SETUP)
 	$(BIN)/jupyter lab $(QUICKSTART)
