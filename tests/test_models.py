@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from dynamo_nb.record.types import CellRecord, Graph
+from dynamo_nb.record.types import CellRecord, Compile, Graph, Node
 from tests.models import MODELS, build_cell, inference_cell, training_cell
 
 #: One worker runs these and the models of test_sameness, so that kernels are compiled once.
@@ -66,6 +66,7 @@ def test_a_real_model_is_captured_whole(shell, model, cell, stages):
     assert all(share >= WITH_LINES for share in shares.values()), shares
 
     check_kernels(record)
+    check_work(record)
     check_links(record)
     assert CellRecord.from_json(record.to_json()) == record
 
@@ -81,6 +82,46 @@ def check_kernels(record: CellRecord) -> None:
         if kernel.language != "extern":
             assert kernel.nodes, kernel.name
             assert kernel.code, kernel.name
+
+
+def check_work(record: CellRecord) -> None:
+    """Hold that fused kernels have lines, and that each post-grad call node is accounted for."""
+    for compile_ in record.compiles:
+        graphs = {graph.name: graph for graph in compile_.graphs if graph.stage == "post_grad"}
+        done = {(item.graph, item.node) for item in compile_.folded}
+        for kernel in compile_.kernels:
+            done |= {(kernel.graph, name) for name in kernel.nodes}
+            nodes = [node for node in graphs[kernel.graph].nodes if node.name in kernel.nodes]
+            assert any(node.frames for node in nodes) or is_layout(nodes), kernel.name
+            assert kernel.reads, kernel.name
+            assert kernel.writes, kernel.name
+        calls = {
+            (graph.name, node.name)
+            for graph in graphs.values()
+            for node in graph.nodes
+            if node.op.startswith("call")
+        }
+        assert calls <= done
+        assert not [item for item in compile_.folded if not item.why]
+        written = {name for kernel in compile_.kernels for name in kernel.writes}
+        assert {buffer.name for buffer in compile_.buffers} >= written - removed(compile_)
+
+
+def is_layout(nodes: list[Node]) -> bool:
+    """Tell whether a kernel computes nothing: it copies inputs into another layout."""
+    return all(node.op == "placeholder" for node in nodes)
+
+
+def removed(compile_: Compile) -> set[str]:
+    """Return the buffers that have no layout of their own: calls with several results."""
+    made = {buffer.name for buffer in compile_.buffers}
+    return {
+        name
+        for kernel in compile_.kernels
+        if kernel.language == "extern"
+        for name in kernel.writes
+        if name not in made
+    }
 
 
 def check_links(record: CellRecord) -> None:
