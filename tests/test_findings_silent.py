@@ -275,3 +275,55 @@ def test_a_module_without_forward_is_told_as_what_it_raises(shell: Shell) -> Non
     (found,) = shell.record.findings
     assert (found.code, found.line) == ("not-compiled", 2)
     assert 'missing the required "forward"' in found.message
+
+
+# --- what is torch's own business ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("torch.manual_seed(0)", "manual_seed"), ("opt.zero_grad()", "Optimizer.zero_grad")],
+)
+def test_functions_that_torch_keeps_out_of_graphs_are_no_warning(
+    shell: Shell, line: str, name: str
+) -> None:
+    shell.run("import torch\nlin = torch.nn.Linear(2, 2)")
+    shell.run("opt = torch.optim.SGD(lin.parameters(), lr=0.1)")
+    shell.run(
+        f"%%dynamo --backend eager\ndef f(x):\n    {line}\n    return x + 1\nf(torch.ones(2))"
+    )
+    (found,) = shell.record.findings
+    assert (found.code, found.severity, found.line) == ("graph-break", "info", 3)
+    assert f"torch keeps `{name}` out of graphs on purpose" in found.message
+    assert "Avoid" not in found.advice
+
+
+def test_a_decorated_function_of_a_library_has_its_own_name(shell: Shell, tmp_path, monkeypatch):
+    code = """\
+import functools
+import torch
+
+def logged(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+
+class Net(torch.nn.Module):
+    @logged
+    def forward(self, x):
+        return x + 1
+
+@logged
+def step(x, bias=1):
+    torch._dynamo.graph_break()
+    return x + bias
+"""
+    (tmp_path / "wrapped_things.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    shell.run("import torch\nfrom wrapped_things import Net, step\nnet = Net()")
+    ran = shell.run("%%dynamo --backend eager\nnet(torch.ones(2))\nstep(torch.ones(2))")
+    names = {entry.resume_of or entry.name for entry in shell.record.compiles}
+    assert {"Net.forward", "step"} <= names
+    assert "wrapper" not in names
+    assert "line 2  Net.forward: compiled" in ran.report

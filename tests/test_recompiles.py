@@ -445,3 +445,31 @@ def test_recompile(kind: str) -> None:
     if read is not None:
         assert reason.frame is not None
         assert (reason.frame.file, reason.frame.line) == ("<cell>", read)
+
+
+@pytest.mark.parametrize(("bounds", "specialized"), [("VR[2, 64]", False), ("VR[9, 9]", True)])
+def test_a_symbol_with_more_than_one_value_is_not_specialized(bounds, specialized):
+    from dynamo_nb.findings import find
+    from dynamo_nb.record.types import (
+        CellRecord,
+        Compile,
+        RecompileReason,
+        Specialization,
+        Symbol,
+    )
+
+    source = "L['ids'].size()[1]"
+    reason = RecompileReason(
+        entry="0/0", source=source, name="ids.size()[1]", was="7", now="9", call_line=3
+    )
+    again = Compile(
+        compile_id="0/1",
+        name="encode",
+        file="model.py",
+        recompile_reasons=[reason],
+        symbols=[Symbol(name="s50", sources=[source], hint="9", range=bounds)],
+        specializations=[Specialization(symbol="s50", sources=[source], value="9")],
+    )
+    first = Compile(compile_id="0/0", name="encode", file="model.py")
+    codes = {finding.code for finding in find(CellRecord(compiles=[first, again]))}
+    assert ("became-dynamic" in codes) != specialized

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from contextlib import AbstractContextManager, ExitStack
-from types import CodeType
+from types import CellType, CodeType
 from typing import Any
 
 from dynamo_nb.capture.breaks import explained, filled
@@ -18,6 +18,7 @@ from dynamo_nb.capture.plain import (
 )
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import callable_name, resume_origin, user_stack
+from dynamo_nb.capture.wrapping import learn_name
 
 __all__ = ["install_bytecode", "install_compiles", "install_fresh_code"]
 
@@ -36,12 +37,15 @@ def install_compiles(hooked: Hooked) -> None:
         code: CodeType,
         _globals: dict[str, Any],
         f_locals: dict[str, Any],
+        _builtins: dict[str, Any],
+        closure: tuple[CellType, ...],
         *_: Any,
         compile_id: Any = None,
         **__: Any,
     ) -> None:
         recorder.generation = MEMORY.begin(str(compile_id))
         recorder.meet(code)
+        learn_name(code, closure)
         recorder.emit(
             "compile_start",
             {

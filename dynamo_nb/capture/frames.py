@@ -14,6 +14,7 @@ from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
 from dynamo_nb.capture.stacks import callable_name, code_name, resume_origin, user_stack, wrapped_by
+from dynamo_nb.capture.wrapping import learn_name
 
 __all__ = ["install_calls", "install_frames"]
 
@@ -37,6 +38,7 @@ def install_frames(hooked: Hooked) -> None:
 
     def on_outcome(result: Any, _self: Any, outcome: Any, frame: Any) -> None:
         code = frame.f_code
+        learn_name(code, getattr(frame, "closure", None))
         compiled = outcome.guarded_code is not None
         reason = suppressed.pop(code, "") or outcome.skip_reason or ""
         MEMORY.leave_alone(code, "" if compiled else reason)
@@ -77,6 +79,7 @@ def install_calls(hooked: Hooked) -> None:
         code = getattr(callee, "__code__", None)
         if code is not None:
             recorder.meet(code)
+            learn_name(code, callee.__closure__)
         entry = _front_entry(code) if hit and code is not None else None
         known = MEMORY.entry(entry.guard_manager) if entry is not None else None
         if entry is not None and known is None:

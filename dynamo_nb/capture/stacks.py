@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dynamo_nb.capture.plain import Place
+from dynamo_nb.capture.wrapping import known_name
 
 __all__ = [
     "callable_name",
@@ -65,7 +66,12 @@ def wrapper_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def code_name(code: CodeType) -> str:
-    """Return a code object's name with its class (Python 3.11 and newer): `Net.forward`."""
+    """Return a code object's name with its class (Python 3.11 and newer): `Net.forward`.
+
+    A library's `wrapper` has the name of what it wraps, where that was learned.
+    """
+    if wrapped := known_name(code):
+        return wrapped
     name: str = getattr(code, "co_qualname", code.co_name)
     return name.rsplit("<locals>.", 1)[-1]
 

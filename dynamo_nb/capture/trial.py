@@ -13,6 +13,8 @@ import torch
 import torch._dynamo
 
 from dynamo_nb.capture import portable
+from dynamo_nb.capture.stacks import code_name
+from dynamo_nb.capture.wrapping import learn_name
 
 __all__ = ["Mark", "alike", "apart", "plain", "warm_up"]
 
@@ -98,6 +100,7 @@ def _with_marks(marks: list[Mark]) -> Iterator[None]:
     original = CatchErrorsWrapper.__call__
 
     def marking(self: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+        learn_name(frame.f_code, getattr(frame, "closure", None))
         for mark in marks:
             if _is_of(frame.f_code, mark):
                 _mark(frame, mark)
@@ -112,8 +115,8 @@ def _with_marks(marks: list[Mark]) -> Iterator[None]:
 
 
 def _is_of(code: Any, mark: Mark) -> bool:
-    name = mark.function.rpartition(".")[2]
-    return code.co_name == name and code.co_firstlineno == mark.first_line
+    names = {code.co_name, code_name(code).rpartition(".")[2]}
+    return mark.function.rpartition(".")[2] in names and code.co_firstlineno == mark.first_line
 
 
 def _mark(frame: Any, mark: Mark) -> None:

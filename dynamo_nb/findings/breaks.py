@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function, place
 from dynamo_nb.record.causes import BreakPlace, break_places
-from dynamo_nb.record.types import CELL, CellRecord, Finding, Ref, StackFrame
+from dynamo_nb.record.types import CELL, CellRecord, Finding, GraphBreak, Ref, StackFrame
 
 __all__ = ["graph_break"]
 
@@ -27,18 +28,28 @@ _OTHER_ADVICE = (
 _ON_PURPOSE = "Call to `torch._dynamo.graph_break()`"
 _ON_PURPOSE_ADVICE = "Nothing has to be done: torch breaks the graph here on purpose."
 
+#: What torch itself keeps out of graphs, through `torch/_compile.py: _disable_dynamo`: seeding,
+#: `Optimizer.zero_grad` and the like.
+_DISABLED = re.compile(r"MOD_SKIPLIST \(\S*torch[/\\]_compile\b")
+_DISABLED_NAME = re.compile(r"Avoid calling the function `([^`]+)`")
+_DISABLED_ADVICE = (
+    "Nothing is wrong with it: what comes before and after is compiled. Call it outside of the "
+    "compiled function to have one graph."
+)
+
 
 def graph_break(record: CellRecord) -> Iterator[Finding]:
     """Dynamo had to end a graph here; what follows is a graph of its own."""
     for found in break_places(record):
         first = found.first
         wanted = first.kind == _ON_PURPOSE and _is_torch(found.frame)
+        disabled = _disabled(first)
         advice = _ADVICE.get(first.kind) or advice_from(first.hints, _OTHER_ADVICE)
         yield Finding(
             code="graph-break",
-            severity="info" if wanted else "warning",
-            message=_message(found),
-            advice=_ON_PURPOSE_ADVICE if wanted else advice,
+            severity="info" if wanted or disabled else "warning",
+            message=_message(found, disabled),
+            advice=_ON_PURPOSE_ADVICE if wanted else _DISABLED_ADVICE if disabled else advice,
             line=found.line,
             lines=_lines(found),
             count=found.count,
@@ -47,13 +58,21 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
         )
 
 
-def _message(found: BreakPlace) -> str:
+def _disabled(first: GraphBreak) -> str:
+    """Return the name of the function that torch keeps out of graphs, where that is the cause."""
+    named = _DISABLED_NAME.search(" ".join(first.hints))
+    return named[1] if named and _DISABLED.search(first.context) else ""
+
+
+def _message(found: BreakPlace, disabled: str) -> str:
     first = found.first
     compiled, _ = found.breaks[0]
     frame = _shown(found)
     name = function(frame.name if frame and frame.name else compiled.name)
     outside = frame is not None and frame.file != CELL
     where = f"`{name}` ({place(frame)})" if outside else f"`{name}`"
+    if disabled:
+        return f"Graph break in {where}: torch keeps `{disabled}` out of graphs on purpose."
     parts = [first.kind, first_sentence(first.explanation or first.context)]
     return f"Graph break in {where}: {'. '.join(filter(None, parts))}."
 

@@ -44,6 +44,9 @@ LIMIT_KINDS = (
     "RecompileLimitExceeded",
 )
 
+#: A symbol's range as torch writes it: `VR[2, int_oo]`.
+_RANGE = re.compile(r"VR\[([^,]+), ([^,]+)\]")
+
 #: Python code that Dynamo traces in place of what is written in C; nobody wrote it to be compiled.
 _POLYFILLS = "torch/_dynamo/polyfills/"
 
@@ -246,7 +249,13 @@ def _outcome(compiled: Compile, reason: RecompileReason) -> tuple[str, ...]:
 def _specialization(compiled: Compile, symbol: Symbol | None) -> Specialization | None:
     """Return the specialization of a symbol in its entry, None when it stayed dynamic."""
     found = (item for item in compiled.specializations if symbol and item.symbol == symbol.name)
-    return next(found, None)
+    return next(found, None) if symbol is not None and not _is_open(symbol) else None
+
+
+def _is_open(symbol: Symbol) -> bool:
+    """Tell whether a symbol's range has more than one value in the finished entry."""
+    bounds = _RANGE.fullmatch(symbol.range)
+    return bounds is not None and bounds[1] != bounds[2]
 
 
 def _is_size(specialization: Specialization) -> bool:

@@ -285,6 +285,8 @@ def _specialization(builder: Builder, event: Event) -> None:
     draft, data = builder.draft(event), event.data
 
     def resolve() -> None:
+        if event.attempt < len(draft.restart_reasons):
+            return  # the attempt that counts may have kept it dynamic
         draft.specializations.append(
             Specialization(
                 symbol=data["symbol"],
