@@ -13,10 +13,11 @@ export function foldRuns(kids: Box[], signatures: Signatures): Box[] {
   for (let at = 0; at < kids.length; ) {
     let end = at + 1;
     while (end < kids.length && alike(kids[end - 1]!, kids[end]!, signatures)) end++;
-    const run = kids.slice(at, end);
-    if (run.length >= MIN_RUN) out.push(run[0]!, fold(run.slice(1)));
-    else out.push(...run);
-    at = end;
+    if (end - at >= MIN_RUN) {
+      out.push(kids[at]!, fold(kids.slice(at + 1, end)));
+      at = end;
+    }
+    while (at < end) out.push(kids[at++]!);
   }
   return out;
 }

@@ -125,7 +125,7 @@ function lead(producer: Box, consumer: Box, tree: Tree, levels: Levels): void {
 /** Size a box; an open group by placing what it holds. */
 function measure(box: Box, tree: Tree, levels: Levels, placer: Placer): void {
   if (!isGroup(box) || !box.open) {
-    [box.w, box.h] = sizeOf(box, tree.model);
+    if (isGroup(box) || Number.isNaN(box.w)) [box.w, box.h] = sizeOf(box, tree.model);
     return;
   }
   for (const kid of box.kids) measure(kid, tree, levels, placer);

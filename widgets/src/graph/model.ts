@@ -25,7 +25,8 @@ export interface GraphModel {
 
 export function modelOf(graph: Graph, compile?: Compile): GraphModel {
   const nodes = graph.nodes;
-  const index = new Map(nodes.map((node, at) => [node.name, at]));
+  const index = new Map<string, number>();
+  nodes.forEach((node, at) => index.set(node.name, at));
   const inputs = nodes.map((node) => indices(node.inputs, index));
   const users: number[][] = nodes.map(() => []);
   inputs.forEach((used, user) => used.forEach((one) => users[one]!.push(user)));

@@ -23,14 +23,17 @@ export function modulesOf(model: GraphModel): Step[][] {
 
 function ownSteps(node: Node, known: Map<string, Step>): Step[] {
   if (node.op === "placeholder" || node.op === "output") return [];
-  return node.module_stack.map(([path = "", kind = ""], depth) => {
+  const steps: Step[] = [];
+  for (const level of node.module_stack) {
+    const path = level[0]!;
     let step = known.get(path);
     if (!step) {
-      const parent = depth ? node.module_stack[depth - 1]![0]! : "";
-      known.set(path, (step = { path, kind, label: relative(path, parent) }));
+      const label = relative(path, steps.at(-1)?.path ?? "");
+      known.set(path, (step = { path, kind: level[1] ?? "", label }));
     }
-    return step;
-  });
+    steps.push(step);
+  }
+  return steps;
 }
 
 /** A module's path from its parent's: `self_attn` in `L['self'].layers.0`. */

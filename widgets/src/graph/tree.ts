@@ -108,11 +108,12 @@ class Arranger {
 
   /** Return the boxes of some nodes, nested from a depth on. */
   arrange(members: number[], depth = 0): Box[] {
-    return this.segments(members, depth).flatMap(({ step, members: inner, loose }) => {
-      const boxes = loose.map((at) => leaf(this.model, at));
-      if (!step) return boxes;
-      return [newBox("module", step.label, step.kind, this.arrange(inner, depth + 1)), ...boxes];
-    });
+    const boxes: Box[] = [];
+    for (const { step, members: inner, loose } of this.segments(members, depth)) {
+      if (step) boxes.push(newBox("module", step.label, step.kind, this.arrange(inner, depth + 1)));
+      for (const at of loose) boxes.push(leaf(this.model, at));
+    }
+    return boxes;
   }
 
   /**
