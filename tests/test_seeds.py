@@ -1,8 +1,9 @@
 """What the documents on TorchDynamo say happens, seen in the report.
 
-The deep dive, the FAQ, the article on PyTorch 2.1 and the core concepts each have small examples. Those
-that still run are here, as cells; where their API or their claim is outdated, today's is used, and the
-comment says what it replaces. `--backend eager` stands in for Inductor where no kernel is spoken of.
+The deep dive, the FAQ, the article on PyTorch 2.1 and the core concepts each have small examples.
+Those that still run are here, as cells; where their API or claim is outdated, today's is used, and
+a comment says what it replaces. `--backend eager` stands in for Inductor where no kernel is spoken
+of.
 """
 
 from __future__ import annotations
