@@ -30,20 +30,24 @@ setup: $(SETUP)
 $(STAMPS)/venv: scripts/system-packages
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	    || { echo "dynamo_nb needs Python 3.10 or newer: PYTHON=python3.12 make ..." >&2; exit 1; }
-	scripts/system-packages $(PYTHON) g++ dot
-	$(PYTHON) -m venv $(VENV)
-	mkdir -p $(STAMPS)
-	touch $@
+	@scripts/system-packages $(PYTHON) g++ dot
+	@echo "Making an environment in $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
 
 # torch comes first and by exact version: left to the resolver it may be a far larger build.
 $(STAMPS)/torch-$(TORCH): $(STAMPS)/venv
-	$(BIN)/python -m pip install -q "torch==$(TORCH)"
-	rm -f $(STAMPS)/torch-* $(STAMPS)/project-*
-	touch $@
+	@echo "Installing torch $(TORCH) and what it needs (the largest download: some minutes) ..."
+	@$(BIN)/python -m pip install -q "torch==$(TORCH)"
+	@rm -f $(STAMPS)/torch-* $(STAMPS)/project-*
+	@touch $@
 
 $(SETUP): $(STAMPS)/torch-$(TORCH) pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[test]' "torch==$(TORCH)"
-	touch $@
+	@echo "Installing dynamo_nb from this checkout, with JupyterLab and the tests' packages ..."
+	@$(BIN)/python -m pip install -q -e '.[test]' "torch==$(TORCH)"
+	@echo "The environment is ready: $(VENV)"
+	@touch $@
 
 $(STAMPS)/browser: $(STAMPS)/venv
 	scripts/system-packages $(PYTHON) chromium
@@ -59,7 +63,7 @@ $(STAMPS)/frontend: widgets/package-lock.json $(STAMPS)/venv
 # ---- what it is for -----------------------------------------------------------------------------
 
 demo: $(SETUP)
-	$(BIN)/python scripts/demo.py $(QUICKSTART) --into $(DEMO)
+	@$(BIN)/python scripts/demo.py $(QUICKSTART) --into $(DEMO)
 
 # The outputs that nbval compares with: code for any CPU and one thread, as in notebooks/conftest.py.
 # NOTEBOOKS=notebooks/08_kernels.ipynb make refresh   only that one

@@ -53,7 +53,7 @@ def main() -> None:
     where.add_argument("--in-place", action="store_true", help="only keep the outputs")
     options = parser.parse_args()
 
-    print(f"Running {options.notebook} in a kernel ...", flush=True)
+    print(f"Running {options.notebook} in a kernel (torch compiles for real) ...", flush=True)
     notebook = execute(options.notebook)
     if options.in_place:
         nbformat.write(notebook, options.notebook)

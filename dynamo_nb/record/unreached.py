@@ -19,7 +19,8 @@ _CodeKey = tuple[str, str, int]
 def code_key(compiled: Compile) -> _CodeKey:
     """Return what tells a compile's code object from others, as a later cell names it."""
     is_other = compiled.file == CELL and compiled.cell is not None
-    return compiled.name, cell_file(compiled.cell) if is_other else compiled.file, compiled.first_line
+    file = cell_file(compiled.cell) if is_other else compiled.file
+    return compiled.name, file, compiled.first_line
 
 
 def first_unreached(compiles: Iterable[Compile], key: _CodeKey) -> StackFrame | None:

@@ -19,9 +19,9 @@ from dynamo_nb.record.run import Called, Run, SourceCell
 from dynamo_nb.record.types import CellError, Note
 from dynamo_nb.runner import arguments, calls, cell, mode
 from dynamo_nb.runner.checking import Checking
-from dynamo_nb.runner.targeting import Targeting
 from dynamo_nb.runner.embedded import body_offset, is_wrapped, timed_file, with_embedded
 from dynamo_nb.runner.handed import handed_over
+from dynamo_nb.runner.targeting import Targeting
 from dynamo_nb.runner.tracebacks import plain_tracebacks
 
 __all__ = ["Execution", "error_of"]

@@ -21,7 +21,7 @@ from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
 from dynamo_nb.views.marks import Marks
 from dynamo_nb.views.model import Report, base_name, repeatable
 from dynamo_nb.views.phrases import compile_summary, function_text, headline, mode_text
-from dynamo_nb.views.plain import clip, excerpt, place
+from dynamo_nb.views.plain import clean, clip, excerpt, place
 from dynamo_nb.views.sections import compile_sections
 from dynamo_nb.views.source import HUES, Listing, listing
 from dynamo_nb.views.text import to_text
@@ -98,7 +98,7 @@ def _render(name: str, record: CellRecord, limits: Limits, data: str = "") -> st
         "id": static_id(record),
         "limits": limits,
         "headline": headline(report),
-        "mode": limits.line(mode_text(record)),
+        "mode": clean(mode_text(record)),
         "record": record,
         "findings": [_found(report, finding, marks, limits) for finding in _shown(record, limits)],
         "findings_left": max(len(record.findings) - limits.findings, 0),
