@@ -120,6 +120,21 @@ describe("on the recorded cell", () => {
     expect(litLines()).toContain(LINES.forward);
   });
 
+  test("modified bytecode leads to the resume function that it calls", async () => {
+    const pane = await app.section("Bytecode");
+    const after = pane.querySelectorAll<HTMLElement>("[role=listbox]")[1]!;
+    after.scrollTop = 90 * 19;
+    after.dispatchEvent(new Event("scroll"));
+    await settled();
+    const load = [...after.querySelectorAll<HTMLElement>("[role=option]")].find((one) =>
+      one.textContent?.includes("__resume_at"),
+    );
+    point(load!);
+    expect(litLines()).toEqual([LINES.after]);
+    const compiles = app.all(".dnx-compile[data-lit]").map((one) => one.textContent?.slice(0, 3));
+    expect(compiles).toEqual(["1/0"]);
+  });
+
   test("the timeline has a strip for every compile", async () => {
     const pane = await app.section("Timeline");
     expect(pane.querySelectorAll(".dnx-flame").length).toBe(3);
