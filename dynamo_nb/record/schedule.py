@@ -46,9 +46,11 @@ def _finish(draft: Draft, raw: dict[str, Any], graph: Graph) -> None:
     groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for group in raw["groups"]:
         groups[_kernel_of(group, of_op)].append(group)
+    joint = (node for each in draft.graphs if each.stage == "joint" for node in each.nodes)
+    forward = {node.name for node in joint if not node.is_backward}
     for index, kernel in enumerate(draft.kernels):
         if kernel.graph == graph.name:
-            draft.kernels[index] = _with_work(kernel, groups[kernel.name], graph, raw)
+            draft.kernels[index] = _with_work(kernel, groups[kernel.name], graph, raw, forward)
     kernels = [kernel for kernel in draft.kernels if kernel.graph == graph.name]
     draft.buffers += _buffers(draft, raw, graph, kernels)
     draft.folded += _folded(raw, graph, kernels)
@@ -63,14 +65,18 @@ def _kernel_of(group: dict[str, Any], of_op: dict[str, str]) -> str:
 
 
 def _with_work(
-    kernel: Kernel, groups: list[dict[str, Any]], graph: Graph, raw: dict[str, Any]
+    kernel: Kernel,
+    groups: list[dict[str, Any]],
+    graph: Graph,
+    raw: dict[str, Any],
+    forward: set[str],
 ) -> Kernel:
     return replace(
         kernel,
         reads=_added(group["reads"] for group in groups),
         writes=_added(group["writes"] for group in groups),
         flops=_total([group["flops"] for group in groups]),
-        replaces=_eager_operators(kernel, graph, raw),
+        replaces=_eager_operators(kernel, graph, raw, forward),
     )
 
 
@@ -87,7 +93,7 @@ def _added(sizes: Any) -> dict[str, int]:
     return total
 
 
-def _eager_operators(kernel: Kernel, graph: Graph, raw: dict[str, Any]) -> int:
+def _eager_operators(kernel: Kernel, graph: Graph, raw: dict[str, Any], forward: set[str]) -> int:
     """Return how many operators eager runs for a kernel's nodes.
 
     Nodes that one operator was decomposed into share its name and their place in Dynamo's graph.
@@ -96,15 +102,27 @@ def _eager_operators(kernel: Kernel, graph: Graph, raw: dict[str, Any]) -> int:
     if kernel.language == "extern":
         return kernel.calls
     fused = set(kernel.nodes)
-    is_backward = graph.direction == "backward"
     found = {
-        (node.original_aten or node.target, node.origins[-1] if node.origins else node.name)
+        _operator(node)
         for node in graph.nodes
         if node.name in fused
         and not raw["folded"].get(node.name)
-        and (node.is_backward or not is_backward)
+        and not _is_again(node, graph, forward)
     }
     return len(found)
+
+
+def _operator(node: Node) -> tuple[str, str]:
+    """Return what tells the operator that a node is of, or is a part of, from others."""
+    if node.original_aten in ("", node.target) or not node.origins:
+        return node.target, node.name
+    return node.original_aten, node.origins[-1]
+
+
+def _is_again(node: Node, graph: Graph, forward: set[str]) -> bool:
+    """Tell whether backward computes a node of the joint graph's forward part again."""
+    names = [origin.partition("/")[2] for origin in node.origins if origin.startswith("backward/")]
+    return graph.direction == "backward" and not forward.isdisjoint([*names, node.name])
 
 
 # ------------------------------------------------------------------ buffers
