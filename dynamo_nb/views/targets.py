@@ -32,7 +32,7 @@ def target_lines(entry: Compile, target: Target, kernels: int) -> Iterator[tuple
     fused = [kernel for kernel in target.kernels if kernel.language != "extern"]
     for kernel in fused[:kernels]:
         yield 1, f"kernel {kernel_text(entry, kernel)}"
-        binary = target.binary(kernel.name)
+        binary = target.binary(kernel)
         if binary is not None:
             yield 2, binary_text(binary)
     if len(fused) > kernels:
@@ -85,17 +85,20 @@ def _occupancy(binary: Binary) -> str:
 
 
 def target_sections(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield, for each target, its kernels with what their binaries take, then each stage's text."""
+    """Yield, for each target, its kernels with what their binaries take, then each stage's text.
+
+    A cell's output has the assembly of the first kernels alone; the page has every stage of all.
+    """
+    shown = context.limits.rows if context.limits.exact else _FEW
     for target in entry.targets:
         yield _overview(entry, target, context)
-        for kernel in target.kernels[: context.limits.rows]:
-            if kernel.code:
-                yield from _kernel(entry, target, kernel, context)
+        for kernel in [kernel for kernel in target.kernels if kernel.code][:shown]:
+            yield from _kernel(entry, target, kernel, context)
 
 
 def _overview(entry: Compile, target: Target, context: Context) -> Section:
     def row(kernel: Kernel) -> tuple[tuple[object, ...], str]:
-        binary = target.binary(kernel.name)
+        binary = target.binary(kernel)
         return (
             kernel.name,
             kernel.language,
@@ -115,6 +118,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         ("figures from", "; ".join(target.sources)),
         *(("not known without the device", text) for text in target.unknown),
         *([("error", target.error)] if target.error else []),
+        *([] if context.limits.exact else [("the stages of every kernel", _ELSEWHERE)]),
         *(item for item in target.properties.items() if item[0] in _FIGURES),
     ]
     columns = "name|language|direction|fused nodes|lines|binary|configuration|candidates"
@@ -128,6 +132,8 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         rank=3,
     )
 
+
+_ELSEWHERE = "in the page: --save FILE.html"
 
 _FIGURES = (
     "multi_processor_count",
@@ -150,7 +156,7 @@ def _marks(entry: Compile, kernel: Kernel, context: Context) -> str:
 
 
 def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) -> Iterator[Section]:
-    binary = target.binary(kernel.name) or Binary(kernel=kernel.name)
+    binary = target.binary(kernel) or Binary(kernel=kernel.name)
     nodes = {node.name: node for node in kernel_nodes(entry, kernel)}
     lines = {
         int(number): _line_marks(names, nodes, entry, context)
@@ -165,6 +171,8 @@ def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) ->
         marks=marks,
     )
     for text in binary.texts:
+        if not context.limits.exact and text.stage not in _ASSEMBLY:
+            continue
         yield Section(
             title=f"{target.spec} {_STAGES.get(text.stage, text.stage)} of {kernel.name}",
             summary=plural(text.text.count("\n") + 1, "line"),
@@ -173,6 +181,9 @@ def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) ->
             marks=marks,
         )
 
+
+_FEW = 4
+_ASSEMBLY = ("ptx", "amdgcn", "sass")
 
 #: What a reader looks for first goes into the report first, where space ends.
 _RANKS = {"ptx": 60, "amdgcn": 60, "sass": 61, "ttgir": 63, "ttir": 64}

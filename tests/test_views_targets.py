@@ -1,0 +1,149 @@
+"""Targets in text, HTML and parts, from a record made by hand: no worker takes part."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from msgspec.structs import replace
+
+from dynamo_nb.record.types import (
+    CELL,
+    Binary,
+    CellRecord,
+    Check,
+    Compile,
+    Graph,
+    Kernel,
+    Mismatch,
+    Node,
+    OutputCode,
+    StackFrame,
+    StageText,
+    Target,
+)
+from dynamo_nb.views.html import to_html, to_page
+from dynamo_nb.views.limits import CELL_OUTPUT
+from dynamo_nb.views.parts import Parts
+from dynamo_nb.views.text import to_text
+
+GRAPH = "cuda:90/post_grad.inference"
+RELU = Node(
+    name="relu", op="call_function", target="aten.relu", frames=[StackFrame(file=CELL, line=2)]
+)
+KERNEL = Kernel(
+    name="triton_poi_0", language="triton", graph=GRAPH, code="a\ntmp0 = 1", nodes=["relu"]
+)
+BINARY = Binary(
+    kernel="triton_poi_0",
+    graph=GRAPH,
+    config={"XBLOCK": 64, "num_warps": 2},
+    candidates=[{"XBLOCK": 64}, {"XBLOCK": 128}],
+    grid=["7"],
+    threads=64,
+    shared=16,
+    resources={"registers": 40, "spill_stores": 8, "spill_loads": 4},
+    occupancy=0.5,
+    limited_by="registers",
+    texts=[
+        StageText(stage="ttir", text="%0 = <b>"),
+        StageText(stage="ptx", text="// head\nadd.f32 %f1;", lines=[0, 2]),
+    ],
+    source_nodes={"2": ["relu"]},
+)
+TARGET = Target(
+    spec="cuda:90",
+    device="H100",
+    properties={"multi_processor_count": 132},
+    sources=["a table"],
+    graphs=[Graph(name=GRAPH, stage="post_grad", direction="inference", nodes=[RELU])],
+    kernels=[KERNEL, Kernel(name="extern_kernels.mm", language="extern", graph=GRAPH, calls=2)],
+    output_code=[OutputCode(graph=GRAPH, code="def call(): ...")],
+    binaries=[BINARY],
+    unknown=["run times"],
+)
+
+
+def record(*targets: Target) -> CellRecord:
+    entry = Compile(
+        compile_id="0/0",
+        name="f",
+        file=CELL,
+        first_line=2,
+        graphs=[Graph(name="dynamo", stage="dynamo", nodes=[RELU])],
+        targets=list(targets),
+    )
+    return CellRecord(source="%%dynamo\nx.relu()\n", compiles=[entry])
+
+
+def test_text_tells_what_a_binary_takes():
+    text = " ".join(to_text(record(TARGET)).split())
+    assert "For cuda:90 (H100), predicted: not run, not autotuned" in text
+    assert "0/0 1 kernel, 2 extern calls" in text
+    assert "kernel triton_poi_0 (triton, fuses 1 node from line 2)" in text
+    assert (
+        "40 registers, 12 bytes of spills, 16 bytes of shared memory, occupancy 50% (limited by "
+        "registers), grid 7 of 64 threads" in text
+    )
+    assert "extern calls: extern_kernels.mm" in text
+
+
+def test_text_tells_what_there_is_not():
+    failed = Target(spec="cuda:80", device="A100", error="input `x` is a NestedTensor")
+    unbuilt = replace(TARGET, binaries=[replace(BINARY, error="out of resource")])
+    text = " ".join(to_text(record(failed, unbuilt)).split())
+    assert "For cuda:80 (A100), predicted" in text
+    assert "0/0 nothing: input `x` is a NestedTensor" in text
+    assert "1 kernel, 2 extern calls, 1 without a binary" in text
+    assert "no binary: out of resource" in text
+
+
+def test_html_marks_lines_of_the_machine_code_by_the_cells():
+    page = to_page(record(TARGET))
+    for expected in ("cuda:90, predicted", "run times", "a table", "XBLOCK=64", "%0 = &lt;b&gt;"):
+        assert expected in page
+    assert re.search(r'<span class="r l2"[^>]*>add\.f32 %f1;', page)
+
+
+def test_an_output_keeps_its_size_with_many_kernels():
+    many = [replace(KERNEL, name=f"triton_{number}", code="x = 1\n" * 400) for number in range(60)]
+    binaries = [
+        replace(
+            BINARY,
+            kernel=kernel.name,
+            texts=[replace(text, text="mov.u32\n" * 600, lines=[]) for text in BINARY.texts],
+        )
+        for kernel in many
+    ]
+    target = replace(TARGET, kernels=many, binaries=binaries)
+    html = to_html(record(target, replace(target, spec="cuda:80")))
+    assert len(html.encode()) <= CELL_OUTPUT.size
+    assert "Triton IR of" not in html
+    assert "--save FILE.html" in html
+
+
+def test_the_core_has_no_texts_and_a_part_has_them():
+    parts = Parts(record(TARGET))
+    core = json.loads(parts.json("core"))["record"]["compiles"][0]["targets"][0]
+    assert core["binaries"][0]["resources"]["registers"] == 40
+    assert "texts" not in core["binaries"][0]
+    assert "code" not in core["kernels"][0]
+    whole = json.loads(parts.json("target|0/0|cuda:90"))
+    assert whole["binaries"][0]["texts"][1]["text"].startswith("// head")
+
+
+def test_a_target_that_is_wrong_when_interpreted_is_told():
+    check = Check(
+        name="f",
+        status="differs",
+        line=2,
+        target="cuda:90",
+        gradients=True,
+        mismatches=[Mismatch(name="output", what="output", kind="value", of=4, count=1, error=1.0)],
+        unchecked=["the math library"],
+    )
+    text = " ".join(to_text(replace(record(TARGET), checks=[check])).split())
+    assert (
+        "line 2 f: results and gradients of the Triton kernels for cuda:90, interpreted, differ "
+        "from eager; not checked: the math library" in text
+    )
