@@ -1,0 +1,250 @@
+"""`--time`: compiled calls are measured on copies against eager; the cell is as it was."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from dynamo_nb.capture import time_kernels, time_machine, time_run
+from dynamo_nb.record.types import CellRecord, KernelTime, Machine, Measured, Timing
+from dynamo_nb.views.html import to_html
+from dynamo_nb.views.text import to_text
+from dynamo_nb.views.timings import timing_text
+
+WORK = """\
+import torch
+
+def f(x, w):
+    y = torch.relu(x @ w + 1)
+    return torch.softmax(y, -1).cumsum(0)
+
+x, w = torch.randn(32, 32), torch.randn(32, 32)
+"""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure briefly, and take the machine's rates from a small job."""
+    monkeypatch.setattr(time_run, "_SECONDS", 0.01)
+    monkeypatch.setattr(time_run, "_BLOCK_SECONDS", 0.001)
+    monkeypatch.setattr(time_machine, "_COPIED", {"cpu": 1 << 16})
+    monkeypatch.setattr(time_machine, "_SIDE", {"cpu": 32})
+
+
+def timed(shell, body: str, flags: str = "") -> list[Timing]:
+    """Run a cell with `--time`; return its timings."""
+    ran = shell.run(f"%%dynamo --time {flags}\n{body}")
+    assert ran.error is None
+    assert not shell.record.notes
+    assert not shell.record.unparsed
+    return shell.record.timings
+
+
+def test_a_call_is_measured_with_its_launches_and_kernels(shell):
+    (timing,) = timed(shell, WORK + "for _ in range(3):\n    f(x, w)\n")
+    assert (timing.name, timing.status, timing.count) == ("f", "timed", 3)
+    assert shell.record.source.splitlines()[timing.line - 1] == "    f(x, w)"
+    for side in (timing.eager, timing.compiled):
+        assert side.median > 0
+        assert side.runs >= 5
+    assert timing.speed_up == timing.eager.median / timing.compiled.median
+    assert timing.eager_launches == 5  # mm, add, relu, softmax, cumsum
+    assert timing.compiled_launches == 3
+    assert (timing.eager_memory, timing.gradients, timing.device) == (None, False, "cpu")
+    (compiled,) = shell.record.compiles
+    assert {time.name for time in timing.kernels} == {kernel.name for kernel in compiled.kernels}
+    assert {(t.compile, t.graph, t.calls) for t in timing.kernels} == {
+        ("0/0", "post_grad.inference", 1.0)
+    }
+    seconds = [time.seconds for time in timing.kernels]
+    assert seconds == sorted(seconds, reverse=True)
+    assert min(seconds) > 0
+    (machine,) = shell.record.machines
+    assert machine.bandwidth > 0
+    assert machine.flops["float32"] > 0
+    assert CellRecord.from_json(shell.record.to_json()) == shell.record
+
+
+def test_backward_is_in_the_time_where_the_cell_runs_it(shell):
+    body = "import torch\nm = torch.nn.Linear(8, 8)\nm(torch.randn(4, 8)).relu().sum().backward()\n"
+    (timing,) = timed(shell, body)
+    assert timing.gradients
+    assert {time.graph for time in timing.kernels} >= {"post_grad.forward", "post_grad.backward"}
+
+
+def test_the_cell_s_state_is_as_it_was(shell):
+    body = (
+        "import torch\n"
+        "seen = []\n"
+        "def f(x):\n"
+        "    x.add_(1)\n"
+        "    return x * torch.rand(())\n"
+        "torch.manual_seed(3)\n"
+        "x = torch.zeros(4)\n"
+        "y = f(x)\n"
+        "after = torch.rand(())\n"
+    )
+    timed(shell, body, "--backend eager")
+    space = shell.ip.user_ns
+    assert space["x"].tolist() == [1.0] * 4
+    first = torch.rand(())
+    torch.manual_seed(3)
+    torch.rand(()), torch.rand(())
+    assert torch.rand(()) == first
+
+
+def test_no_entry_is_added_and_compiles_count_on(shell):
+    timed(shell, WORK + "f(x, w)\n", "--backend eager")
+    shell.run("%%dynamo --backend eager\nf(x, w)\nf(torch.randn(5, 32), w)\n")
+    made = {compiled.compile_id: compiled.cell for compiled in shell.record.compiles}
+    assert made == {"0/0": 1, "0/1": None}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "log = []\ndef f(x):\n    log.append(1)\n    return x * len(log)\n",
+            "each repetition compiles anew: the call changes what it is guarded on",
+        ),
+        (
+            "import os\ndef f(x):\n    os.system('true')\n    return x + 1\n",
+            "the call starts a process",
+        ),
+        (
+            "import threading\ndef f(x, lock=threading.Lock()):\n    return x + 1\n",
+            "lock",
+        ),
+    ],
+    ids=["changes", "effect", "copies"],
+)
+def test_what_can_t_be_repeated_is_said(shell, body, reason):
+    timing = timed(shell, f"import torch\n{body}f(torch.ones(3))\n", "--backend eager")[0]
+    assert timing.status == "not timed"
+    assert reason in timing.reason
+
+
+def test_without_compiled_calls_that_is_said(shell):
+    (timing,) = timed(shell, "1 + 1\n")
+    assert timing.reason == "the cell made no compiled call: there is nothing to measure"
+    ran = shell.run("%%dynamo --time\nimport torch\ntorch.ones(2) + torch.ones(3)\n")
+    assert ran.error is not None
+    assert "no call was measured" in shell.record.timings[0].reason
+
+
+def test_calls_beyond_the_first_few_are_named(shell, monkeypatch):
+    monkeypatch.setattr(time_run, "_CALLS", 1)
+    body = "import torch\ndef f(x):\n    return x + 1\nf(torch.ones(2))\nf(torch.ones(3, 1))\n"
+    first, second = timed(shell, body, "--backend eager")
+    assert (first.status, second.status) == ("timed", "not timed")
+    assert "first 1" in second.reason
+
+
+def test_checks_and_times_together(shell):
+    timed(shell, WORK + "f(x, w)\n", "--check --backend eager")
+    assert [check.status for check in shell.record.checks] == ["same"]
+    assert [timing.status for timing in shell.record.timings] == ["timed"]
+
+
+# ------------------------------------------------------------------ a GPU, stood in for
+
+
+def test_events_of_the_gpu_measure_its_calls(monkeypatch):
+    done = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at = len(done)
+
+        def elapsed_time(self, end: Event) -> float:
+            return (end.at - self.at) * 2.0  # milliseconds
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    assert time_run._cuda_block(lambda: done.append(1), 7) == pytest.approx(2e-3)
+    assert len(done) == 7
+
+
+def test_kernels_of_the_gpu_are_told_by_the_profiler(monkeypatch):
+    cuda, cpu = torch.autograd.DeviceType.CUDA, torch.autograd.DeviceType.CPU
+
+    def event(name: str, device: object, micros: float = 0.0, **more: object) -> SimpleNamespace:
+        fields = {"is_user_annotation": False, "cpu_parent": None, "cpu_children": []} | more
+        return SimpleNamespace(name=name, device_type=device, device_time_total=micros, **fields)
+
+    events = [
+        event("aten::mm", cpu),
+        event("triton_poi_fused_0", cuda, 30.0),
+        event("triton_poi_fused_0", cuda, 10.0),
+        event("step", cuda, 99.0, is_user_annotation=True),
+    ]
+
+    class Profiler:
+        function_events = events
+
+        def __enter__(self) -> Profiler:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(time_kernels, "_profiler", Profiler)
+    monkeypatch.setattr(time_kernels, "_CALLS", 2)
+    assert time_kernels.launches(lambda: None) == 2
+    (row,) = time_kernels.kernel_times(lambda: None, "cuda")
+    assert (row["name"], row["calls"], row["seconds"]) == ("triton_poi_fused_0", 1.0, 20e-6)
+
+
+def test_a_profiler_that_fails_costs_its_figures_alone(shell, monkeypatch):
+    def broken() -> None:
+        raise RuntimeError("no profiler")
+
+    monkeypatch.setattr(time_kernels, "_profiler", broken)
+    (timing,) = timed(shell, WORK + "f(x, w)\n", "--backend eager")
+    assert timing.status == "timed"
+    assert (timing.eager_launches, timing.compiled_launches, timing.kernels) == (None, None, [])
+
+
+# ------------------------------------------------------------------ views
+
+
+def measured() -> CellRecord:
+    timing = Timing(
+        name="f",
+        status="timed",
+        line=2,
+        eager=Measured(median=3e-3, spread=2e-4, runs=50),
+        compiled=Measured(median=1e-3, spread=1e-5, runs=90),
+        eager_launches=9,
+        compiled_launches=2,
+        eager_memory=5_000_000,
+        compiled_memory=2_000_000,
+        kernels=[KernelTime(name="cpp_fused_0", calls=2, seconds=7e-4, compile="0/0")],
+    )
+    machine = Machine(device="cpu", name="CPU", bandwidth=1e9, source="measured here")
+    return CellRecord(source="%%dynamo --time\nf(x)\n", timings=[timing], machines=[machine])
+
+
+def test_text_has_the_times():
+    text = to_text(measured())
+    assert "line 2  f: 3 ms ± 100 µs eager, 1 ms ± 5 µs compiled: 3.00 times as fast" in text
+    assert "9 -> 2 launches" in text
+    assert "700 µs in 2 runs  cpp_fused_0" in text
+    assert timing_text(Timing(name="f", status="not timed", reason="why")) == "not timed: why"
+
+
+def test_html_has_the_times():
+    html = re.sub(r"<[^>]+>", " ", to_html(measured()))
+    for text in ("times against eager", "3 ms ± 100 µs", "5.0 MB", "2.0 MB", "cpp_fused_0", "100%"):
+        assert text in html
+
+
+def test_reports_that_did_not_ask_have_none():
+    record = CellRecord(source="%%dynamo\nf(x)\n")
+    assert "Times" not in to_text(record)
+    assert "times against eager" not in to_html(record)
