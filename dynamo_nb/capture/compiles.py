@@ -20,7 +20,7 @@ from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import callable_name, resume_origin, user_stack
 from dynamo_nb.capture.wrapping import learn_name
 
-__all__ = ["install_bytecode", "install_compiles", "install_fresh_code"]
+__all__ = ["argument_text", "install_bytecode", "install_compiles", "install_fresh_code"]
 
 
 def install_compiles(hooked: Hooked) -> None:
@@ -121,7 +121,7 @@ def listing(code: CodeType) -> list[dict[str, Any]]:
         {
             "offset": instruction.offset,
             "opname": instruction.opname,
-            "argument": _argument(instruction),
+            "argument": argument_text(instruction),
             "frame": place_of_positions(
                 code, getattr(instruction, "positions", None)
             ),  # 3.11 and newer
@@ -130,7 +130,7 @@ def listing(code: CodeType) -> list[dict[str, Any]]:
     ]
 
 
-def _argument(instruction: dis.Instruction) -> str:
+def argument_text(instruction: dis.Instruction) -> str:
     """Return an argument's text; code objects by name, since their repr has an address."""
     if isinstance(instruction.argval, CodeType):
         return f"<code {instruction.argval.co_name}>"

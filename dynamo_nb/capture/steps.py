@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 from types import CodeType
 from typing import Any
 
-from dynamo_nb.capture.compiles import listing
+from dynamo_nb.capture.compiles import argument_text
 from dynamo_nb.capture.plain import place_of_positions
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.stacks import code_name
@@ -136,7 +137,7 @@ def _listing(code: CodeType, instructions: list[Any]) -> list[dict[str, Any]]:
 
     They have no text for their arguments: that is `dis`'s.
     """
-    arguments = {item["offset"]: item["argument"] for item in listing(code)}
+    arguments = {item.offset: argument_text(item) for item in dis.get_instructions(code)}
     return [
         {
             "offset": item.offset if item.offset is not None else -1,
