@@ -6,13 +6,16 @@ import os
 import re
 import signal
 import threading
+from concurrent.futures import Future
 
 import pytest
 
 from dynamo_nb.record.types import CELL, CellRecord, Ref
+from dynamo_nb.runner import targeting
 from dynamo_nb.target import client
 from dynamo_nb.target.devices import DEVICES
 from tests import snapshot
+from tests.models import MODELS, build_cell, training_cell
 from tests.zoo import ZOO
 
 pytestmark = pytest.mark.xdist_group("target")  # one process a target, warm for all of them
@@ -77,6 +80,22 @@ def assert_compiled(target, backend: str) -> None:
         assert 0 < binary.occupancy <= 1
         stages = {text.stage for text in binary.texts}
         assert {"ttir", "ttgir", "llir", LAST_STAGE[backend]} <= stages
+
+
+@pytest.mark.parametrize("name", ["residual", "encoder"])
+def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, name):
+    model = next(model for model in MODELS if model.name == name)
+    shell.run(build_cell(model))
+    ran = shell.run(magic("--target cuda:90") + training_cell(model))
+    assert ran.error is None
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    assert [graph.direction for graph in target.graphs] == ["forward", "backward"]
+    assert_compiled(target, "cuda")
+    placed = {
+        (graph.name, node.name): node.frames for graph in target.graphs for node in graph.nodes
+    }
+    for kernel in target.kernels:
+        assert any(placed[kernel.graph, name] for name in kernel.nodes), kernel.name
 
 
 def test_code_is_that_of_the_architecture(shell):
@@ -315,6 +334,20 @@ def kill_worker() -> None:
     worker.start().result()
     os.kill(worker.pid, signal.SIGSTOP)
     threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL)).start()
+
+
+def test_an_interrupt_while_waiting_ends_the_worker():
+    """The cell is done by then: the report is shown without the target's kernels."""
+
+    class Interrupted(Future):
+        def result(self, timeout=None):
+            raise KeyboardInterrupt
+
+    worker = client.Worker("cuda:90")
+    worker.start()
+    answer = targeting._awaited(Interrupted(), worker, None)
+    assert answer.error == "it was interrupted"
+    assert worker.pid is None
 
 
 def test_a_cell_that_compiles_nothing_says_so(shell):
