@@ -100,6 +100,7 @@ pytest: $(SETUP) $(STAMPS)/browser
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/kernels.py
 
 clean:
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache
