@@ -10,6 +10,19 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 
+class _Announcing:
+    """Says which code cell begins, called by nbclient."""
+
+    def __init__(self, notebook: nbformat.NotebookNode) -> None:
+        self._total = sum(cell.cell_type == "code" for cell in notebook.cells)
+        self._count = 0
+
+    def __call__(self, cell: nbformat.NotebookNode, **_: object) -> None:
+        self._count += 1
+        line = next((line for line in cell.source.splitlines() if line.strip()), "")
+        print(f"  cell {self._count} of {self._total}: {line}", flush=True)
+
+
 def execute(path: Path) -> nbformat.NotebookNode:
     """Return the notebook, executed; a cell that fails raises."""
     notebook = nbformat.read(path, as_version=4)
@@ -20,6 +33,7 @@ def execute(path: Path) -> nbformat.NotebookNode:
         record_timing=False,
         coalesce_streams=True,  # where one flush ends and the next begins differs between runs
         resources=resources,
+        on_cell_execute=_Announcing(notebook),
     ).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":  # the progress line ends as an output without data
