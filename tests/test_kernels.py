@@ -72,6 +72,7 @@ def test_a_fused_kernel_counts_the_operations_of_its_loops(step: Compile):
     # relu; amax, sub, exp, sum; div, mul, sum
     assert kernel.flops == 8 * 16 * 16
     assert kernel.replaces == 4  # relu, softmax, mul, sum
+    assert step.eager_operators["post_grad.forward"] == 5
 
 
 def test_backward_counts_what_eager_runs_and_nothing_that_is_computed_again(step: Compile):

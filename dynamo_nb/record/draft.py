@@ -70,6 +70,7 @@ class Draft:
     raw_schedules: list[dict[str, Any]] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
+    eager_operators: dict[str, int] = field(default_factory=dict)
     folded: list[Folded] = field(default_factory=list)
     unfused: list[NotFused] = field(default_factory=list)
     skipped_cudagraphs: list[SkippedCudagraph] = field(default_factory=list)

@@ -14,6 +14,9 @@ from dynamo_nb.record.types import Buffer, Folded, Graph, Kernel, Node, NotFused
 
 __all__ = ["finish_schedule", "graph_of"]
 
+#: An operator that eager runs: its name, and which one of that name.
+_Operator = tuple[str, str]
+
 #: A line of output code in which a buffer takes over another's memory.
 _REUSE = re.compile(
     r"^\s*(?:auto )?(\w+) = (?:reinterpret_tensor\()?(\w+)\b.*  (?:#|//) reuse$", re.MULTILINE
@@ -46,12 +49,12 @@ def _finish(draft: Draft, raw: dict[str, Any], graph: Graph) -> None:
     groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for group in raw["groups"]:
         groups[_kernel_of(group, of_op)].append(group)
-    joint = (node for each in draft.graphs if each.stage == "joint" for node in each.nodes)
-    forward = {node.name for node in joint if not node.is_backward}
+    operators = _operators(draft, raw, graph)
     for index, kernel in enumerate(draft.kernels):
         if kernel.graph == graph.name:
-            draft.kernels[index] = _with_work(kernel, groups[kernel.name], graph, raw, forward)
+            draft.kernels[index] = _with_work(kernel, groups[kernel.name], operators)
     kernels = [kernel for kernel in draft.kernels if kernel.graph == graph.name]
+    draft.eager_operators[graph.name] = _eager_operators(kernels, operators)
     draft.buffers += _buffers(draft, raw, graph, kernels)
     draft.folded += _folded(raw, graph, kernels)
     draft.unfused += _unfused(raw, graph, of_op)
@@ -65,18 +68,14 @@ def _kernel_of(group: dict[str, Any], of_op: dict[str, str]) -> str:
 
 
 def _with_work(
-    kernel: Kernel,
-    groups: list[dict[str, Any]],
-    graph: Graph,
-    raw: dict[str, Any],
-    forward: set[str],
+    kernel: Kernel, groups: list[dict[str, Any]], operators: dict[str, _Operator]
 ) -> Kernel:
     return replace(
         kernel,
         reads=_added(group["reads"] for group in groups),
         writes=_added(group["writes"] for group in groups),
         flops=_total([group["flops"] for group in groups]),
-        replaces=_eager_operators(kernel, graph, raw, forward),
+        replaces=_eager_operators([kernel], operators),
     )
 
 
@@ -93,30 +92,37 @@ def _added(sizes: Any) -> dict[str, int]:
     return total
 
 
-def _eager_operators(kernel: Kernel, graph: Graph, raw: dict[str, Any], forward: set[str]) -> int:
-    """Return how many operators eager runs for a kernel's nodes.
+def _operators(draft: Draft, raw: dict[str, Any], graph: Graph) -> dict[str, _Operator]:
+    """Return the operator of eager that each node of a graph is, or is a part of.
 
-    Nodes that one operator was decomposed into share its name and their place in Dynamo's graph.
     Views do no work, and what backward computes again of the forward, eager has kept.
     """
-    if kernel.language == "extern":
-        return kernel.calls
-    fused = set(kernel.nodes)
-    found = {
-        _operator(node)
+    joint = (node for each in draft.graphs if each.stage == "joint" for node in each.nodes)
+    forward = {node.name for node in joint if not node.is_backward}
+    return {
+        node.name: _operator(node)
         for node in graph.nodes
-        if node.name in fused
-        and not raw["folded"].get(node.name)
-        and not _is_again(node, graph, forward)
+        if not raw["folded"].get(node.name) and not _is_again(node, graph, forward)
     }
-    return len(found)
 
 
-def _operator(node: Node) -> tuple[str, str]:
-    """Return what tells the operator that a node is of, or is a part of, from others."""
+def _operator(node: Node) -> _Operator:
+    """Return what tells an operator from others.
+
+    Nodes that one was decomposed into share its name and their place in Dynamo's graph.
+    """
     if node.original_aten in ("", node.target) or not node.origins:
         return node.target, node.name
     return node.original_aten, node.origins[-1]
+
+
+def _eager_operators(kernels: list[Kernel], operators: dict[str, _Operator]) -> int:
+    """Return how many operators eager runs for kernels; each extern call is one."""
+    fused = [kernel for kernel in kernels if kernel.language != "extern"]
+    names = {name for kernel in fused for name in kernel.nodes}
+    found = {operators[name] for name in names if name in operators}
+    calls = sum(kernel.calls for kernel in kernels if kernel.language == "extern")
+    return len(found) + calls
 
 
 def _is_again(node: Node, graph: Graph, forward: set[str]) -> bool:

@@ -13,6 +13,7 @@ from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.launches import grid_of
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.places import Places
+from dynamo_nb.record.schedule import finish_schedule
 from dynamo_nb.record.types import (
     Binary,
     Check,
@@ -75,6 +76,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
     there = _draft(answer, draft)
     finish_graphs(there, places)
     finish_kernels(there)
+    finish_schedule(there)
     spec = raw["spec"]
     kernels = [_renamed(kernel, spec) for kernel in there.kernels]
     return Target(
@@ -113,9 +115,14 @@ def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
     key = data["direction"], data["name"]
     nodes = there.kernel_nodes.setdefault(key, [])
     nodes += [name for name in data["nodes"] if name not in nodes]
+    there.kernel_ops.setdefault(key, []).extend(data["ops"])
     there.kernel_calls[key] = there.kernel_calls.get(key, 0) + 1
     if data["is_extern"]:
         there.extern_kernels.add(key)
+
+
+def _take_schedule(there: Draft, data: dict[str, Any], _: Draft) -> None:
+    there.raw_schedules.append(data)
 
 
 def _take_nothing(there: Draft, data: dict[str, Any], draft: Draft) -> None:
@@ -126,6 +133,7 @@ _TAKE = {
     "graph": _take_graph,
     "kernel": _take_kernel,
     "kernel_nodes": _take_nodes,
+    "schedule": _take_schedule,
     "kernel_variables": _take_nothing,
 }
 

@@ -642,7 +642,8 @@ class Compile(_Data, frozen=True):
     the execution count of the cell that compiled it when that was not this one; `seen` is what can
     be told of such an entry: `whole` when its capture is at hand, `guards` when only the live cache
     entry could be read. `status` is `ok`, `skipped` or `failed`. `inlined` are the calls that
-    Dynamo traced into, each with the cell's line that led to it.
+    Dynamo traced into, each with the cell's line that led to it. `eager_operators` counts, for each
+    post-grad graph, the operators that eager runs in its place, one launch each.
     """
 
     compile_id: str
@@ -683,6 +684,7 @@ class Compile(_Data, frozen=True):
     folded: list[Folded] = []
     unfused: list[NotFused] = []
     skipped_cudagraphs: list[SkippedCudagraph] = []
+    eager_operators: dict[str, int] = {}
 
     @property
     def key(self) -> str:

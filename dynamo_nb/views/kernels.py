@@ -64,7 +64,7 @@ def _overview(entry: Compile, context: Context) -> Section:
 def _launches(entry: Compile) -> str:
     """Return how many launches a compile's kernels are, and in place of how many."""
     now = sum(kernel.calls for kernel in entry.kernels)
-    before = sum(kernel.replaces for kernel in entry.kernels)
+    before = sum(entry.eager_operators.values())
     count = str(len(entry.kernels))
     if not before:
         return count

@@ -221,10 +221,10 @@ def size_text(size: int) -> str:
 
 def time_text(seconds: float) -> str:
     """Return a time with three digits: `1.23 ms`."""
-    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
+    return f"{seconds / 1e-9:.3g} ns"
 
 
 def span_text(frames: Sequence[StackFrame]) -> str:

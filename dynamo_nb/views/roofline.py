@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from dynamo_nb.record.types import CellRecord, Compile, Kernel, KernelTime, Machine
+from dynamo_nb.record.types import (
+    CellRecord,
+    Compile,
+    Kernel,
+    KernelTime,
+    Machine,
+    Target,
+    TensorValue,
+)
+from dynamo_nb.views.model import kernel_nodes
 from dynamo_nb.views.plain import time_text
 
-__all__ = ["Floor", "floor", "floor_text", "measured_text"]
+__all__ = ["Floor", "floor", "floor_text", "measured_text", "target_floor_text"]
 
 
 class Floor(Struct, frozen=True):
@@ -17,14 +26,30 @@ class Floor(Struct, frozen=True):
     bound: str
 
 
-def floor(machine: Machine, kernel: Kernel) -> Floor | None:
-    """Return the floor of a kernel on a device: its memory and its arithmetic at their best."""
+def floor(machine: Machine, kernel: Kernel, dtype: str = "float32") -> Floor | None:
+    """Return the floor of a kernel on a device: its memory and its arithmetic at their best.
+
+    A device without a rate for the dtype is taken at its rate for float32.
+    """
     if not machine.bandwidth or not kernel.bytes:
         return None
-    peak = machine.flops.get("float32", 0.0)
+    peak = machine.flops.get(dtype) or machine.flops.get("float32", 0.0)
     memory = kernel.bytes / machine.bandwidth
     arithmetic = (kernel.flops or 0) / peak if peak else 0.0
     return Floor(max(memory, arithmetic), "memory" if memory >= arithmetic else "arithmetic")
+
+
+def target_floor_text(target: Target, entry: Compile, kernel: Kernel) -> str:
+    """Return a kernel's floor on a GPU that is not there, by its data sheet."""
+    machine = Machine(
+        device=target.spec,
+        bandwidth=target.properties.get("bandwidth", 0.0),
+        flops=target.properties.get("flops", {}),
+    )
+    values = [node.value for node in kernel_nodes(entry, kernel)]
+    dtypes = [value.dtype for value in values if isinstance(value, TensorValue)]
+    found = floor(machine, kernel, dtypes[-1] if dtypes else "float32")
+    return f"{time_text(found.seconds)}, bound by {found.bound}" if found is not None else ""
 
 
 def floor_text(record: CellRecord, kernel: Kernel) -> str:

@@ -9,7 +9,8 @@ from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
-from dynamo_nb.views.plain import compact_lines, one_line, plural, some
+from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
+from dynamo_nb.views.roofline import target_floor_text
 
 __all__ = ["PREDICTED", "binary_text", "target_lines", "target_sections"]
 
@@ -108,6 +109,8 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
             binary_text(binary) if binary else "",
             _config(binary) if binary else "",
             f"{len(binary.candidates)}" if binary else "",
+            size_text(kernel.bytes),
+            target_floor_text(target, entry, kernel),
         ), _marks(entry, kernel, context)
 
     def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
@@ -122,6 +125,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         *(item for item in target.properties.items() if item[0] in _FIGURES),
     ]
     columns = "name|language|direction|fused nodes|lines|binary|configuration|candidates"
+    columns += "|memory|at best, by the data sheet"
     return Section(
         title=f"{target.spec}, {PREDICTED}",
         summary=_summary(target),

@@ -186,6 +186,7 @@ export interface Compile {
   folded: Folded[];
   unfused: NotFused[];
   skipped_cudagraphs: SkippedCudagraph[];
+  eager_operators: Record<string, number>;
 }
 
 /** The exception that ended a compile. */
@@ -641,7 +642,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "error call_line cell guard_tree bytecode steps",
     "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused skipped_cudagraphs",
     "\"whole\"": "seen",
-    "{}": "cache metrics"
+    "{}": "cache metrics eager_operators"
   },
   "CompileError": {
     "\"\"": "message kind explanation",
