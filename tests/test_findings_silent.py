@@ -270,10 +270,11 @@ def test_a_forward_that_raises_is_the_cause_of_modules_outside_graphs(shell: She
 
 
 def test_a_module_without_forward_is_told_as_what_it_raises(shell: Shell) -> None:
-    shell.run("import torch\nclass Empty(torch.nn.Module): pass")
-    shell.run("%%dynamo --backend eager\nEmpty()(torch.ones(2))")
+    shell.run("import torch")
+    cell = "class Empty(torch.nn.Module):\n    pass\nEmpty()(torch.ones(2))"
+    shell.run(f"%%dynamo --backend eager\n{cell}")
     (found,) = shell.record.findings
-    assert (found.code, found.line) == ("not-compiled", 2)
+    assert (found.code, found.line) == ("not-compiled", 4)
     assert 'missing the required "forward"' in found.message
 
 
