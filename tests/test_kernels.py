@@ -120,6 +120,15 @@ def test_sizes_that_are_symbols_count_with_the_values_seen():
     assert any(isinstance(size, str) for shape in shapes for size in shape)
 
 
+def test_constants_are_read_too():
+    source = (
+        "def f(x):\n    return x + torch.tensor([float(i * i) for i in range(32)])\n"
+        "torch.compile(f)(torch.ones(32))\n"
+    )
+    (kernel,) = Captured(source).record.compiles[0].kernels
+    assert sorted(kernel.reads.values()) == [128, 128]
+
+
 def test_what_writes_into_its_input_says_so():
     captured = Captured("torch.compile(lambda x: x.add_(1))(torch.zeros(4))\n")
     mutating = [b for b in captured.record.compiles[0].buffers if b.mutates]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -112,7 +112,7 @@ def _group(node: Any) -> dict[str, Any]:
         "ops": [part.get_name() for part in parts],
         "nodes": list(dict.fromkeys(name for part in parts for name in _origins(part))),
         "loops": _loops(node),
-        "reads": _accesses(node, include_reads=True, include_writes=False),
+        "reads": _constants(node) | _accesses(node, include_reads=True, include_writes=False),
         "writes": _accesses(node, include_reads=False, include_writes=True),
         "flops": _total(map(_flops, parts)),
     }
@@ -142,6 +142,15 @@ def _accesses(node: Any, **sides: bool) -> dict[str, int]:
     return {name: int(size) for name, size in accesses.items() if size}
 
 
+def _constants(node: Any) -> dict[str, int]:
+    """Return the bytes of the constants that a group reads; Inductor's estimate has none."""
+    from torch._inductor.virtualized import V
+
+    constants = V.graph.constants
+    read = {dep.name for dep in node.read_writes.reads}
+    return {name: constants[name].nbytes for name in sorted(read) if name in constants}
+
+
 def _total(counts: Iterable[int | None]) -> int | None:
     """Return the sum, None where a part of it is not known."""
     known = list(counts)
@@ -157,7 +166,8 @@ def _flops(part: Any) -> int | None:
     body = getattr(part, "_body", None)
     if body is None:
         own = extern_nodes(part.node) if part.is_extern() or part.is_template() else []
-        return _formula(own[0]) if len(own) == 1 else None
+        known = [(node, formula) for node in own if (formula := _formula(node)) is not None]
+        return _count(*known[0]) if len(known) == 1 else None
     work = sum(count for name, count in body.op_counts.items() if name not in _NO_ARITHMETIC)
     for sizes in part.get_ranges():
         for size in sizes:
@@ -165,12 +175,13 @@ def _flops(part: Any) -> int | None:
     return int(work)
 
 
-def _formula(node: fx.Node) -> int | None:
+def _formula(node: fx.Node) -> Callable[..., Any] | None:
     from torch.utils.flop_counter import flop_registry
 
-    formula = flop_registry.get(getattr(node.target, "overloadpacket", node.target))
-    if formula is None:
-        return None
+    return flop_registry.get(getattr(node.target, "overloadpacket", node.target))
+
+
+def _count(node: fx.Node, formula: Callable[..., Any]) -> int | None:
     args, kwargs = fx.map_arg((node.args, node.kwargs), lambda used: used.meta.get("val"))
     try:
         return _hint(formula(*args, **kwargs, out_val=node.meta.get("val")))

@@ -47,7 +47,7 @@ def _kernel(row: dict[str, Any], compiles: list[Compile]) -> KernelTime:
 
 
 def _home(code: str, name: str, compiles: list[Compile]) -> tuple[str, str]:
-    """Return the compile and the graph of a kernel: of that output code, else the only one."""
+    """Return the compile and the graph of a kernel: of that output code, else the one with it."""
     for compiled in compiles:
         for output in compiled.output_code:
             if code and output.code.strip() == code.strip():
@@ -58,4 +58,4 @@ def _home(code: str, name: str, compiles: list[Compile]) -> tuple[str, str]:
         for kernel in compiled.kernels
         if kernel.name == name
     }
-    return having.pop() if len(having) == 1 and not code else ("", "")
+    return having.pop() if len(having) == 1 else ("", "")

@@ -116,6 +116,9 @@ def _core(record: CellRecord) -> dict[str, Any]:
             specializations=[],
             bytecode=None,
             steps=None,
+            buffers=[],
+            folded=[],
+            unfused=[],
             output_code=[replace(code, code="") for code in entry.output_code],
             kernels=[replace(kernel, code="") for kernel in entry.kernels],
             graphs=[replace(graph, nodes=[]) for graph in entry.graphs],
@@ -163,6 +166,9 @@ def _code(entry: Compile) -> dict[str, Any]:
     return {
         "output": {code.graph: code.code for code in entry.output_code},
         "kernels": {f"{kernel.graph}/{kernel.name}": kernel.code for kernel in entry.kernels},
+        "buffers": entry.buffers,
+        "folded": entry.folded,
+        "unfused": entry.unfused,
     }
 
 
