@@ -81,6 +81,7 @@ def test_the_parts_hold_the_whole_record(record):
         entry["steps"] = parts.get(f"steps|{key}")
         entry["graphs"] = [parts[f"graph|{key}|{graph['name']}"] for graph in entry["graphs"]]
         code = parts[f"code|{key}"]
+        entry.update({name: code[name] for name in ("buffers", "folded", "unfused")})
         for kernel in entry.get("kernels", []):
             kernel["code"] = code["kernels"][f"{kernel.get('graph', '')}/{kernel['name']}"]
         for output in entry.get("output_code", []):
