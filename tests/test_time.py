@@ -7,9 +7,18 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 from dynamo_nb.capture import time_kernels, time_machine, time_run
-from dynamo_nb.record.types import CellRecord, KernelTime, Machine, Measured, Timing
+from dynamo_nb.record.types import (
+    CellRecord,
+    Compile,
+    Kernel,
+    KernelTime,
+    Machine,
+    Measured,
+    Timing,
+)
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.text import to_text
 from dynamo_nb.views.timings import timing_text
@@ -242,6 +251,29 @@ def test_html_has_the_times():
     html = re.sub(r"<[^>]+>", " ", to_html(measured()))
     for text in ("times against eager", "3 ms ± 100 µs", "5.0 MB", "2.0 MB", "cpp_fused_0", "100%"):
         assert text in html
+
+
+def test_measured_kernels_stand_under_the_roofline():
+    kernel = Kernel(
+        name="cpp_fused_0", language="cpp", reads={"a": 10**6}, flops=10**6, graph="post_grad"
+    )
+    time = KernelTime(name="cpp_fused_0", calls=1, seconds=2e-3, compile="0/0", graph=kernel.graph)
+    machine = Machine(device="cpu", name="CPU", bandwidth=1e9, flops={"float32": 8e9})
+    record = CellRecord(
+        source="f(x)\n",
+        compiles=[Compile(compile_id="0/0", kernels=[kernel])],
+        timings=[Timing(name="f", status="timed", kernels=[time])],
+        machines=[machine],
+    )
+    html = to_html(record)
+    assert "cpp_fused_0: 1 operations a byte, 0.5 GFLOP/s" in html
+    assert "50% of what is possible" in html
+    roof, _ = re.findall(r'<polyline[^>]*points="([^"]*)"', html)
+    (_, _), (ridge, top), (_, peak) = (map(float, pair.split(",")) for pair in roof.split())
+    x, y = map(float, re.search(r'<circle cx="([\d.]+)" cy="([\d.]+)"', html).groups())
+    assert x < ridge  # memory binds it: the ridge is at eight operations a byte
+    assert y > top == peak
+    assert "<svg" not in to_html(replace(record, machines=[]))
 
 
 def test_reports_that_did_not_ask_have_none():

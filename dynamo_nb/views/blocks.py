@@ -10,7 +10,7 @@ from msgspec import Struct
 from dynamo_nb.views.limits import Limits
 from dynamo_nb.views.source import Listing
 
-__all__ = ["Code", "Line", "Row", "Section", "Table", "code", "table"]
+__all__ = ["Code", "Figure", "Line", "Point", "Row", "Section", "Table", "code", "table"]
 
 T = TypeVar("T")
 
@@ -51,6 +51,28 @@ class Code(Struct, frozen=True):
     left_out: int = 0
 
 
+class Point(Struct, frozen=True):
+    """A thing in a figure: where it is, what it is, the classes of its source lines."""
+
+    x: float
+    y: float
+    text: str
+    marks: str = ""
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A plot: lines as `(x, y)` pairs, points with their texts, words at places of their own."""
+
+    kind: ClassVar[str] = "figure"
+
+    title: str
+    width: int
+    height: int
+    lines: list[list[tuple[float, float]]] = []
+    points: list[Point] = []
+    words: list[Point] = []
+
+
 class Section(Struct, frozen=True, kw_only=True):
     """A folded part of the report. Where the space ends, those of the highest `rank` go first.
 
@@ -59,7 +81,7 @@ class Section(Struct, frozen=True, kw_only=True):
 
     title: str
     summary: str = ""
-    blocks: Sequence[Table | Code | Listing] = ()
+    blocks: Sequence[Table | Code | Listing | Figure] = ()
     rank: int = 0
     marks: str = ""
     is_open: bool = False

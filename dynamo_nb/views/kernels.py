@@ -10,6 +10,7 @@ from dynamo_nb.views.blocks import Row, Section, Table, code, table
 from dynamo_nb.views.context import Context, inner
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.plain import compact_lines, plural, size_text, span_text, value_text
+from dynamo_nb.views.plot import rooflines
 from dynamo_nb.views.roofline import floor_text, measured_text
 
 __all__ = ["kernel_sections", "output_code"]
@@ -56,7 +57,7 @@ def _overview(entry: Compile, context: Context) -> Section:
     return Section(
         title="kernels",
         summary=_launches(entry),
-        blocks=[table(columns, entry.kernels, row, context.limits)],
+        blocks=[table(columns, entry.kernels, row, context.limits), *rooflines(entry, context)],
         rank=4,
     )
 

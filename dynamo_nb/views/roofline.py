@@ -16,7 +16,7 @@ from dynamo_nb.record.types import (
 from dynamo_nb.views.model import kernel_nodes
 from dynamo_nb.views.plain import time_text
 
-__all__ = ["Floor", "floor", "floor_text", "measured_text", "target_floor_text"]
+__all__ = ["Floor", "floor", "floor_text", "measured_text", "target_floor_text", "times_of"]
 
 
 class Floor(Struct, frozen=True):
@@ -71,7 +71,7 @@ def floor_text(record: CellRecord, kernel: Kernel) -> str:
 def measured_text(record: CellRecord, entry: Compile, kernel: Kernel) -> str:
     """Return what a kernel took where it was measured (`--time`), with its share of the floor."""
     parts = []
-    for time in _times(record, entry, kernel):
+    for time in times_of(record, entry, kernel):
         text = f"{time_text(time.seconds)} a call of the function"
         floors = [floor(machine, kernel) for machine in record.machines]
         if floors and floors[0] is not None and time.seconds:
@@ -80,7 +80,8 @@ def measured_text(record: CellRecord, entry: Compile, kernel: Kernel) -> str:
     return "; ".join(parts)
 
 
-def _times(record: CellRecord, entry: Compile, kernel: Kernel) -> list[KernelTime]:
+def times_of(record: CellRecord, entry: Compile, kernel: Kernel) -> list[KernelTime]:
+    """Return what was measured of a kernel."""
     return [
         time
         for timing in record.timings
