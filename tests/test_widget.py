@@ -138,8 +138,11 @@ def test_the_saved_state_is_bounded_however_large_the_record(record):
 def test_the_module_travels_packed_and_unpacks_to_itself():
     sent = assets.travelling_module()
     assert len(sent) <= SENT_MODULE
-    packed = re.search(r'atob\("([^"]+)"\)', sent)
-    assert gzip.decompress(base64.b64decode(packed[1])).decode() == assets.module()
+    packed = re.search(r'const text = "([^"]+)"', sent)[1]
+    data = base64.b85decode(packed.replace(",", "<"))
+    size = int(re.search(r"words.buffer, 0, (\d+)", sent)[1])
+    assert gzip.decompress(data[:size]).decode() == assets.module()
+    assert "<!--" not in sent
 
 
 def test_a_request_is_answered_with_its_id(front, record):

@@ -1,6 +1,6 @@
 /** The selection in words: for the status line, which is also what a screen reader hears. */
 import { changeText, compileOf } from "./facts";
-import { lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
+import { kernelsOf, lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
 import type { Bytecode, CellRecord, Compile, Graph, Instruction, Ref, StackFrame, Steps } from "./record";
 import type { GuardsPart, Store } from "./store";
 
@@ -34,11 +34,11 @@ const WORDS: Record<string, (found: Found) => string> = {
   },
   kernel: ({ ref, compile }) => {
     const { graph, name } = placeInGraph(ref);
-    const kernel = compile?.kernels.find((one) => one.graph === graph && one.name === name);
+    const kernel = compile && kernelsOf(compile).find((one) => one.graph === graph && one.name === name);
     const facts = kernel ? [kernel.language, `${kernel.nodes.length} nodes`] : [];
     return [`kernel ${name}`, ...facts, `${graph} of ${ref[0]}`].join(" · ");
   },
-  code: ({ ref }) => `output code of ${ref[0]}, ${ref[2].replace(":", " line ")}`,
+  code: ({ ref }) => `generated code of ${ref[0]}, ${ref[2].replace(/:(\d+)$/, " line $1")}`,
   instruction: ({ ref, store }) => {
     const item = instructionOf(store, ref);
     const what = item ? `${item.opname} ${item.argument}`.trim() : "instruction";

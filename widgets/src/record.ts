@@ -50,6 +50,12 @@ export const compileKey = (compile: Compile): string => compile.alias || compile
 export const graphOf = (compile: Compile, name: string): Graph | undefined =>
   compile.graphs.find((graph) => graph.name === name);
 
+/** The kernels of this machine and of the targets. */
+export const kernelsOf = (compile: Compile): Kernel[] => [
+  ...compile.kernels,
+  ...compile.targets.flatMap((target) => target.kernels),
+];
+
 export const lineRef = (file: string, line: number): Ref => ["", "line", `${file}:${line}`];
 
 export const nodeRef = (compile: Compile, graph: string, node: string): Ref => [
@@ -70,9 +76,9 @@ export function lineOf(ref: Ref): { file: string; line: number } {
   return { file: ref[2].slice(0, at), line: Number(ref[2].slice(at + 1)) };
 }
 
-/** The graph and name of a `node` or `kernel` ref. */
+/** The graph and name of a `node` or `kernel` ref; names of a target's graphs have a slash, too. */
 export function placeInGraph(ref: Ref): { graph: string; name: string } {
-  const at = ref[2].indexOf("/");
+  const at = ref[2].lastIndexOf("/");
   return { graph: ref[2].slice(0, at), name: ref[2].slice(at + 1) };
 }
 

@@ -135,20 +135,21 @@ const artifactOf = (key: string): string => parseKey(key)[1];
 
 const neighbours = (key: string, index: Index): string[] => [...(index.beside.get(key) ?? [])];
 
-/** The nodes of a code line's kernels. */
-const viaKernels = (kernels: string[], index: Index): string[] =>
-  kernels.flatMap((key) => neighbours(key, index));
+/** The nodes of a code line: its own, and those of its kernels. */
+const viaKernels = (near: string[], index: Index): string[] =>
+  near.flatMap((key) => (artifactOf(key) === "kernel" ? neighbours(key, index) : [key]));
 
 /** Light what became of nodes: nodes of later graphs, kernels, their lines of output code. */
 function descend(nodes: string[], index: Index, lit: Set<string>): void {
   for (const key of reach(nodes, index.later)) {
     lit.add(key);
-    for (const kernel of neighbours(key, index).filter((one) => artifactOf(one) === "kernel")) {
+    const near = neighbours(key, index);
+    const kernels = near.filter((one) => artifactOf(one) === "kernel");
+    for (const kernel of kernels) {
       lit.add(kernel);
-      for (const code of neighbours(kernel, index)) {
-        if (artifactOf(code) === "code") lit.add(code);
-      }
+      near.push(...neighbours(kernel, index));
     }
+    for (const code of near) if (artifactOf(code) === "code") lit.add(code);
   }
 }
 

@@ -1,8 +1,8 @@
 /** Parts of the record: the core at once, everything else when a pane first needs it. */
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { complete, completeRecord, compileKey, type Bytecode, type CellRecord } from "./record";
-import type { Compile, Graph, Guard, GuardTree, Link, Ref, ShapeGuard } from "./record";
-import type { Specialization, Steps, Symbol } from "./record";
+import { complete, completeRecord, compileKey, type Buffer, type Bytecode } from "./record";
+import type { CellRecord, Compile, Folded, Graph, Guard, GuardTree, Link, NotFused } from "./record";
+import type { Ref, ShapeGuard, Specialization, Steps, Symbol, Target } from "./record";
 
 /** Where parts come from; `wait` tells that the answer takes unusually long. */
 export interface Source {
@@ -43,10 +43,13 @@ export interface GuardsPart {
   specializations: Specialization[];
 }
 
-/** Generated code: of whole graphs by graph, of kernels by `<graph>/<kernel>`. */
+/** Generated code: of whole graphs by graph, of kernels by `<graph>/<kernel>`; and its memory. */
 export interface CodePart {
   output: Record<string, string>;
   kernels: Record<string, string>;
+  buffers: Buffer[];
+  folded: Folded[];
+  unfused: NotFused[];
 }
 
 /** A line of the source in both records, side by side. */
@@ -86,6 +89,11 @@ const READERS: Record<string, (value: unknown) => unknown> = {
   links: (value) => unpackLinks(value as PackedLinks),
   graph: (value) => complete("Graph", value),
   guards: (value) => complete("Compile", value),
+  code: (value) => {
+    const part = value as CodePart;
+    return { ...complete<CodePart>("Compile", { ...part, kernels: [] }), kernels: part.kernels };
+  },
+  target: (value) => complete("Target", value),
   bytecode: (value) => complete("Bytecode", value),
   steps: (value) => complete("Steps", value),
 };
@@ -104,6 +112,8 @@ export class Store {
     this.part("guards", compileKey(compile));
   code = (compile: Compile): ReadonlySignal<Part<CodePart>> =>
     this.part("code", compileKey(compile));
+  target = (compile: Compile, spec: string): ReadonlySignal<Part<Target>> =>
+    this.part("target", compileKey(compile), spec);
   bytecode = (compile: Compile): ReadonlySignal<Part<Bytecode>> =>
     this.part("bytecode", compileKey(compile));
   steps = (compile: Compile): ReadonlySignal<Part<Steps>> =>
@@ -190,6 +200,7 @@ export function splitRecord(record: CellRecord): Record<string, unknown> {
     parts[partName("bytecode", key)] = compile.bytecode ?? {};
     parts[partName("code", key)] = codeOf(compile);
     parts[partName("steps", key)] = compile.steps ?? {};
+    for (const one of compile.targets ?? []) parts[partName("target", key, one.spec)] = one;
   }
   parts["core"] = { record, sizes, files: Object.keys(record.files ?? {}) } satisfies Core;
   parts["files"] = record.files ?? {};
@@ -200,7 +211,13 @@ export function splitRecord(record: CellRecord): Record<string, unknown> {
 function codeOf(compile: Compile): CodePart {
   const kernels = (compile.kernels ?? []).map((one) => [`${one.graph}/${one.name}`, one.code]);
   const output = (compile.output_code ?? []).map((one) => [one.graph, one.code]);
-  return { output: Object.fromEntries(output), kernels: Object.fromEntries(kernels) };
+  return {
+    output: Object.fromEntries(output),
+    kernels: Object.fromEntries(kernels),
+    buffers: compile.buffers ?? [],
+    folded: compile.folded ?? [],
+    unfused: compile.unfused ?? [],
+  };
 }
 
 function packLinks(links: Link[]): PackedLinks {

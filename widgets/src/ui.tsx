@@ -139,6 +139,40 @@ export function Place(props: { frame: StackFrame | null | undefined; ref_?: Ref 
   );
 }
 
+export interface TableRow {
+  cells: ComponentChildren[];
+  to?: Ref | null;
+}
+
+const MOST = 500; // rows of a table that are drawn
+
+/** A small table; the first cell of a row with a ref is a button for it. Empty columns are left out. */
+export function Table(props: { label: string; columns: string[]; rows: TableRow[] }): VNode {
+  const rows = props.rows.slice(0, MOST);
+  const kept = props.columns.map((_, index) => rows.some(({ cells }) => !!cells[index]));
+  const left = props.rows.length - rows.length;
+  return (
+    <div class="dnx-wide" tabIndex={0} role="group" aria-label={props.label}>
+      <table>
+        <thead>
+          <tr>{props.columns.map((title, index) => kept[index] && <th key={index}>{title}</th>)}</tr>
+        </thead>
+        <tbody>
+          {rows.map(({ cells, to }, row) => (
+            <tr key={row} {...linked(to)}>
+              {cells.map((cell, index) => {
+                const shown = index === 0 && to ? <Chip to={to}>{cell}</Chip> : cell;
+                return kept[index] && <td key={index}>{shown}</td>;
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {left > 0 && <p class="dnx-dim">… {left} more</p>}
+    </div>
+  );
+}
+
 /** Anything with a ref, as a small button. */
 export const Chip = (props: { to: Ref; className?: string; children: ComponentChildren }): VNode => (
   <button class={`dnx-chip ${props.className ?? ""}`} {...linked(props.to)}>

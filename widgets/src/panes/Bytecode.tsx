@@ -2,7 +2,9 @@
 import type { VNode } from "preact";
 import { longest, VirtualList } from "../code/VirtualList";
 import { compileKey, placeText, type Compile, type Instruction } from "../record";
-import type { Ref } from "../selection";
+import { hueOf } from "../facts";
+import { linked } from "../linked";
+import { refsIn, type Ref } from "../selection";
 import { Copy, Empty, Loaded } from "../ui";
 import type { View } from "../view";
 
@@ -55,9 +57,27 @@ function Column(props: {
         columns={30 + longest(rows.map((one) => one.argument))}
         selection={props.view.selection}
         refOf={ref}
-        row={(index) => rows[index] && <Cells row={rows[index]} previous={rows[index - 1]} />}
+        row={(index) =>
+          rows[index] && (
+            <>
+              <Cells row={rows[index]} previous={rows[index - 1]} />
+              {side === "after" && <Leads view={props.view} from={ref(index)} />}
+            </>
+          )
+        }
       />
     </div>
+  );
+}
+
+/** The compile whose graph or resume function an instruction loads, to go to it. */
+function Leads({ view, from }: { view: View; from: Ref }): VNode {
+  const [to] = refsIn(view.selection.related(from), "compile");
+  if (!to) return <></>;
+  return (
+    <span class={`dnx-chip dnx-made dnx-hue${hueOf(view.record, to[0])}`} {...linked(to)}>
+      {to[0] === from[0] ? "graph of" : "resumes in"} {to[0]}
+    </span>
   );
 }
 

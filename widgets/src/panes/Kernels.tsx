@@ -1,43 +1,61 @@
-/** The kernels of one compile: what was fused into each, from which lines, and its code. */
+/** The kernels of one compile, here or on a target: what was fused into each, and what it takes. */
 import type { VNode } from "preact";
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { CodeView } from "../code/CodeView";
-import type { Language } from "../code/tokens";
 import { VirtualList } from "../code/VirtualList";
-import { CELL, compileKey, fileText, kernelRef, lineOf, type Compile, type Kernel } from "../record";
-import { refsIn, refKey, type Ref } from "../selection";
 import { plural } from "../describe";
-import { Copy, Empty, Loaded } from "../ui";
+import { CELL, compileKey, fileText, kernelRef, lineOf, type Compile, type Kernel } from "../record";
+import { bytesOf, sizeText, sum, timeText } from "../quantities";
+import { refsIn, refKey } from "../selection";
+import { Empty, Tabs } from "../ui";
 import type { View } from "../view";
-
-export const LANGUAGES: Record<string, Language> = { cpp: "cpp", triton: "python", ptx: "ptx" };
+import { KernelPages, timesOf } from "./KernelPages";
+import { binaryOf, PREDICTED, TargetPages } from "./TargetPages";
 
 export function Kernels({ view, compile }: { view: View; compile: Compile }): VNode {
-  const { kernels } = compile;
-  const { selection } = view;
+  const { targets } = compile;
+  const device = useSignal(compile.kernels.length ? "" : (targets[0]?.spec ?? ""));
+  const page = useSignal("");
   const last = useSignal<Kernel | undefined>(undefined);
+  const target = targets.find((one) => one.spec === device.value);
+  const kernels = (target ?? compile).kernels;
+  const { selection } = view;
   useSignalEffect(() => {
-    const found = chosenKernel(compile, selection.lit.value);
-    if (found) last.value = found;
+    const on = targets.find((one) => one.spec === device.value) ?? compile;
+    const lit = on.kernels.filter((one) => selection.lit.value.has(refKey(kernelRef(compile, one))));
+    if (lit.length === 1) last.value = lit[0];
   });
-  const chosen = last.value;
-  if (!kernels.length) return <Empty>{noKernels(compile)}</Empty>;
+  const chosen = kernels.find((one) => one === last.value);
+  const pages = { view, compile, kernel: chosen, page };
+  const devices = [{ id: "", label: "this machine" }, ...targets.map(({ spec }) => ({ id: spec, label: spec }))];
+  const summary = target ? PREDICTED : launchesText(compile);
+  if (!kernels.length && !targets.length) return <Empty>{noKernels(compile)}</Empty>;
   return (
     <>
-      <VirtualList
-        label={`kernels of ${compileKey(compile)}`}
-        className="dnx-table dnx-kernel-rows"
-        count={kernels.length}
-        rowHeight={22}
-        selection={selection}
-        refOf={(index) => (kernels[index] ? kernelRef(compile, kernels[index]) : null)}
-        row={(index) => kernels[index] && <Cells view={view} compile={compile} kernel={kernels[index]} />}
-      />
-      {chosen ? (
-        <Code key={chosen.graph + chosen.name} view={view} compile={compile} kernel={chosen} />
-      ) : (
-        <p class="dnx-hint">Point at a kernel to see its nodes, lines and code.</p>
+      {(targets.length > 0 || summary) && (
+        <div class="dnx-bar dnx-tools">
+          {targets.length > 0 && (
+            <Tabs label="device" tabs={devices} chosen={device.value} choose={(id) => (device.value = id)} />
+          )}
+          <span class={`dnx-ellipsis ${target ? "dnx-warn" : ""}`}>
+            {target ? `${target.device || target.spec}, ${summary}` : summary}
+          </span>
+        </div>
       )}
+      {kernels.length ? (
+        <VirtualList
+          key={device.value}
+          label={`kernels of ${compileKey(compile)}`}
+          className="dnx-table dnx-kernel-rows"
+          count={kernels.length}
+          rowHeight={22}
+          selection={selection}
+          refOf={(index) => (kernels[index] ? kernelRef(compile, kernels[index]) : null)}
+          row={(index) => kernels[index] && <Cells view={view} compile={compile} kernel={kernels[index]} />}
+        />
+      ) : (
+        <Empty>{target ? `No kernels for ${target.spec}: ${target.error}` : noKernels(compile)}</Empty>
+      )}
+      {target ? <TargetPages key={target.spec} {...pages} spec={target.spec} /> : <KernelPages {...pages} />}
     </>
   );
 }
@@ -49,63 +67,36 @@ export function noKernels(compile: Compile): string {
   return "The backend generated no kernels for this compile (eager and aot_eager never do).";
 }
 
+/** How many launches the kernels are, and in place of how many. */
+function launchesText({ kernels, eager_operators }: Compile): string {
+  const before = sum(eager_operators);
+  const now = kernels.reduce((total, one) => total + one.calls, 0);
+  const launches = `${now} ${now === 1 ? "launch" : "launches"}`;
+  return before ? `${launches} in place of ${plural(before, "operator")} of eager` : "";
+}
+
 function Cells(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
   const { view, compile, kernel } = props;
   const lit = view.selection.related(kernelRef(compile, kernel));
   const lines = refsIn(lit, "line").map(lineOf);
   const direction = kernel.graph.split(".")[1] ?? "";
+  const [time] = timesOf(view.record, compile, kernel);
+  const registers = binaryOf(compile, kernel)?.resources["registers"];
   return (
     <>
       <span class={`dnx-cell dnx-lang dnx-lang-${kernel.language}`}>{kernel.language}</span>
-      <span class="dnx-cell dnx-c-name">{kernel.name}</span>
+      <span class="dnx-cell dnx-c-name" title={kernel.name}>
+        {kernel.name}
+      </span>
       <span class="dnx-cell dnx-c-wide">{direction}</span>
       <span class="dnx-cell dnx-c-wide">{kernel.calls > 1 && `${kernel.calls} calls`}</span>
+      {time && <span class="dnx-cell dnx-c-wide">{timeText(time.seconds)}</span>}
+      {registers !== undefined && <span class="dnx-cell dnx-c-wide">{plural(registers, "reg")}</span>}
+      {bytesOf(kernel) > 0 && <span class="dnx-cell dnx-c-number">{sizeText(bytesOf(kernel))}</span>}
       <span class="dnx-cell dnx-c-number">{plural(kernel.nodes.length, "node")}</span>
       <span class="dnx-cell dnx-c-lines">{placesText(lines)}</span>
     </>
   );
-}
-
-function Code(props: { view: View; compile: Compile; kernel: Kernel }): VNode {
-  const { view, compile, kernel } = props;
-  return (
-    <div class="dnx-split-code">
-      <Loaded
-        part={view.store.code(compile)}
-        what="code"
-        retry={() => view.store.retry("code", compileKey(compile))}
-      >
-        {(part) => {
-          const code = part.kernels[`${kernel.graph}/${kernel.name}`] ?? "";
-          return (
-            <>
-              <div class="dnx-bar">
-                <b class="dnx-ellipsis">{kernel.name}</b>
-                {code && <Copy text={() => code} title="Copy the kernel's code" />}
-              </div>
-              {code ? (
-                <CodeView
-                  label={`code of ${kernel.name}`}
-                  code={code}
-                  language={LANGUAGES[kernel.language] ?? "python"}
-                  selection={view.selection}
-                  refOf={() => null}
-                />
-              ) : (
-                <Empty>{`${kernel.name} is a library call: there is no generated code.`}</Empty>
-              )}
-            </>
-          );
-        }}
-      </Loaded>
-    </div>
-  );
-}
-
-/** The kernel that is lit, if it is only one. */
-function chosenKernel(compile: Compile, lit: Set<string>): Kernel | undefined {
-  const found = compile.kernels.filter((one) => lit.has(refKey(kernelRef(compile, one) as Ref)));
-  return found.length === 1 ? found[0] : undefined;
 }
 
 /** Lines by file, the notebook's cells before other files, which are left out beside them. */

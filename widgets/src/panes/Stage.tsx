@@ -1,7 +1,7 @@
 /** One of the two slots on the right: a section of the report, chosen by tabs. */
 import type { FunctionComponent, VNode } from "preact";
 import type { Signal } from "@preact/signals";
-import { compileKey, type Compile } from "../record";
+import { compileKey, kernelsOf, type Compile } from "../record";
 import { Empty, Guarded, Tabs } from "../ui";
 import type { View } from "../view";
 import { Bytecode } from "./Bytecode";
@@ -13,6 +13,7 @@ import { Frames } from "./Frames";
 import { Graphs } from "./Graphs";
 import { Guards } from "./Guards";
 import { Kernels } from "./Kernels";
+import { Passes } from "./Passes";
 import { Recompiles } from "./Recompiles";
 import { Shapes } from "./Shapes";
 import { Steps } from "./Steps";
@@ -31,6 +32,12 @@ interface Section {
 
 const SECTIONS: Record<string, Section> = {
   graph: { label: "Graphs", pane: Graphs, count: (_, one) => one.graphs.length },
+  passes: {
+    label: "Passes",
+    pane: Passes,
+    count: (_, one) => one.passes.length,
+    when: (view) => view.record.compiles.some((one) => one.passes.length),
+  },
   kernels: { label: "Kernels", pane: Kernels, count: (_, one) => one.kernels.length },
   code: { label: "Code", pane: Code, count: (_, one) => one.output_code.length },
   guards: {
@@ -112,7 +119,7 @@ export function Stage(props: {
 /** The two sections to open with: the graph, and what this record is about. */
 export function firstSections(view: View): [string, string] {
   const { compiles } = view.record;
-  if (compiles.some((one) => one.kernels.length)) return ["graph", "kernels"];
+  if (compiles.some((one) => kernelsOf(one).length)) return ["graph", "kernels"];
   if (compiles.some((one) => one.recompile_reasons.length)) return ["graph", "recompiles"];
   return ["graph", "guards"];
 }

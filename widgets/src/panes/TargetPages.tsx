@@ -1,0 +1,131 @@
+/** A kernel for a GPU that is not there: every stage of its compiler, and what its binary takes. */
+import type { VNode } from "preact";
+import { useLayoutEffect } from "preact/hooks";
+import { compileKey, nodeRef } from "../record";
+import type { Binary, Compile, Kernel, Target } from "../record";
+import { dtypeOf, floorOf, ratesOf, sizeText, sum, timeText } from "../quantities";
+import type { Link, Ref } from "../selection";
+import { plural } from "../describe";
+import { Loaded } from "../ui";
+import { workFacts } from "./KernelPages";
+import { codePage, factsPage, Pages, type Fact, type Page, type PagesProps } from "./Pages";
+
+export const PREDICTED = "predicted: not run, not autotuned";
+
+/** What the stages of Triton's compiler are called. */
+const STAGES: Record<string, string> = { llir: "LLIR", amdgcn: "AMDGCN" };
+
+export function TargetPages(props: PagesProps & { spec: string }): VNode {
+  const { view, compile, spec } = props;
+  const retry = (): void => view.store.retry("target", compileKey(compile), spec);
+  return (
+    <Loaded part={view.store.target(compile, spec)} what={`kernels for ${spec}`} retry={retry}>
+      {(target) => <Linked {...props} target={target} />}
+    </Loaded>
+  );
+}
+
+function Linked(props: PagesProps & { target: Target }): VNode {
+  const { view, compile, target, kernel } = props;
+  useLayoutEffect(() => view.selection.extend(linksOf(compile, target)), [target]);
+  const whole = target.kernels.find((one) => one.name === kernel?.name && one.graph === kernel.graph);
+  const pages = whole ? ofKernel(props, whole) : [];
+  return <Pages {...props} pages={[...pages, devicePage(target)]} />;
+}
+
+const lineRefOf = (compile: Compile, { name, graph }: Pick<Kernel, "name" | "graph">, line: number | string): Ref => [
+  compileKey(compile),
+  "code",
+  `${graph}/${name}:${line}`,
+];
+
+/** Which nodes the lines of a kernel's Triton source compute. */
+const linksOf = (compile: Compile, target: Target): Link[] =>
+  target.binaries.flatMap(({ kernel: name, graph, source_nodes }) =>
+    Object.entries(source_nodes).flatMap(([line, nodes]) =>
+      nodes.map((node): Link => {
+        const here = lineRefOf(compile, { name, graph }, line);
+        return ["code-node", here, nodeRef(compile, graph, node)];
+      }),
+    ),
+  );
+
+export const binaryOf = (compile: Pick<Compile, "targets">, kernel: Kernel): Binary | undefined =>
+  compile.targets
+    .flatMap((one) => one.binaries)
+    .find((one) => one.kernel === kernel.name && one.graph === kernel.graph);
+
+function ofKernel(props: PagesProps & { target: Target }, kernel: Kernel): Page[] {
+  const { view, compile, target } = props;
+  const binary = binaryOf({ targets: [target] }, kernel);
+  const here = (line: number): Ref => lineRefOf(compile, kernel, line);
+  const head = kernel.code.split("\n").indexOf("@triton.jit") + 1;
+  const triton = codePage(view, kernel.name, "Triton", kernel.code, "python", here, head);
+  const stages = (binary?.texts ?? []).map(({ stage, text, lines }): Page => {
+    const refOf = (line: number): Ref | null => (lines[line - 1] ? here(lines[line - 1] ?? 0) : null);
+    const first = lines.findIndex((line) => line > 0) + 1;
+    const label = STAGES[stage] ?? stage.toUpperCase();
+    const page = codePage(view, kernel.name, label, text, "ptx", refOf, first);
+    return { ...page, show: () => <Beside left={triton} right={page} /> };
+  });
+  return [triton, ...stages, factsPage("facts", kernel.name, [
+    ...(binary ? binaryFacts(binary) : []),
+    ...workFacts(kernel, (access) =>
+      `${sizeText(sum(access))}: ${Object.entries(access).map(([name, size]) => `${name} ${sizeText(size)}`).join(", ")}`,
+    ),
+    ["at best, by the data sheet", floorText(target, kernel)],
+  ])];
+}
+
+/** A stage's text beside the Triton source that it comes from. */
+const Beside = ({ left, right }: { left: Page; right: Page }): VNode => (
+  <div class="dnx-columns dnx-beside">
+    {[left, right].map((page) => (
+      <div key={page.label} class="dnx-column">
+        {page.show()}
+      </div>
+    ))}
+  </div>
+);
+
+function binaryFacts(binary: Binary): Fact[] {
+  const { resources, occupancy, limited_by, grid, threads, config, candidates, size, error } = binary;
+  if (error) return [["no binary", <span class="dnx-err">{error}</span>]];
+  return [
+    ["registers", `${resources["registers"] ?? 0} a thread`],
+    ["spills", spillsText(resources)],
+    ["shared memory", sizeText(binary.shared) || "none"],
+    [
+      "occupancy",
+      occupancy !== null && `${Math.round(100 * occupancy)}%${limited_by && `, limited by ${limited_by}`}`,
+    ],
+    ["launched as", `${grid.length ? `grid ${grid.join(" × ")} of ` : ""}blocks of ${threads} threads`],
+    ["configuration", Object.entries(config).map((pair) => pair.join("=")).join(", ")],
+    ["candidates", candidates.length > 1 && `${candidates.length}: the first that fits was compiled`],
+    ["binary", sizeText(size)],
+  ];
+}
+
+function spillsText(found: Record<string, number>): string {
+  const registers = found["spilled_registers"];
+  if (registers) return `${plural(registers, "register")} spilled`;
+  return sizeText((found["spill_stores"] ?? 0) + (found["spill_loads"] ?? 0)) || "none";
+}
+
+function floorText(target: Target, kernel: Kernel): string {
+  const graph = target.graphs.find((one) => one.name === kernel.graph);
+  const nodes = graph?.nodes.filter((one) => kernel.nodes.includes(one.name)) ?? [];
+  const floor = floorOf(ratesOf(target), kernel, dtypeOf(nodes));
+  return floor ? `${timeText(floor.seconds)}, bound by ${floor.bound}` : "";
+}
+
+const devicePage = (target: Target): Page =>
+  factsPage("device", target.spec, [
+    ["device", target.device],
+    ["error", target.error],
+    ["figures from", target.sources.join("; ")],
+    ...target.unknown.map((text): Fact => ["not known without it", text]),
+    ...Object.entries(target.properties)
+      .filter(([, value]) => typeof value === "number" && value > 0)
+      .map(([name, value]): Fact => [name, (value as number).toLocaleString("en")]),
+  ]);

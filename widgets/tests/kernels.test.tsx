@@ -1,0 +1,211 @@
+/** Graph passes, what is known of kernels, targets, and modified bytecode that leads elsewhere. */
+import { afterEach, describe, expect, test } from "vitest";
+import { mounted, point, record, settled, source, type Mounted } from "./app";
+
+let app: Mounted;
+afterEach(() => app.close());
+
+const litLines = (): number[] =>
+  app.all(".dnx-source [data-lit]").map((one) => Number(one.dataset["dnxRef"]?.split(":").pop()));
+const tab = async (label: string): Promise<void> => {
+  app.all("[aria-label='second section'] [role=tab]").find((one) => one.textContent?.startsWith(label))!.click();
+  await settled();
+};
+const compile = async (key: string): Promise<void> => {
+  app.all(".dnx-compile").find((one) => one.textContent?.startsWith(key))!.click();
+  await settled();
+};
+
+describe("graph passes", () => {
+  test("a pass shows its nodes before and after, and lights their line", async () => {
+    app = await mounted(source(record({}, "passes")));
+    const pane = await app.section("Passes");
+    expect(pane.querySelector("summary")?.textContent).toBe(
+      "post_grad_custom_pre_pass.inference twice: 1 removed, 1 added, 1 changed",
+    );
+    const rows = [...pane.querySelectorAll<HTMLTableRowElement>("tbody tr")];
+    expect(rows.map((one) => one.cells[1]?.textContent)).toEqual(
+      expect.arrayContaining(["removed", "added", "changed"]),
+    );
+    const changed = rows.find((one) => one.cells[1]?.textContent === "changed")!;
+    expect(changed.querySelector(".dnx-gone")?.textContent).toContain("sin");
+    expect(changed.querySelector(".dnx-new")?.textContent).toContain("add");
+    point(changed);
+    expect(litLines()).toEqual([4]);
+  });
+
+  test("one that failed is first and open, with what it raised", async () => {
+    const [whole] = [record({}, "passes")];
+    const [fine, failed] = whole.compiles;
+    const both = [...(fine?.passes ?? []), ...(failed?.passes ?? [])];
+    app = await mounted(source({ ...whole, compiles: [{ ...fine!, passes: both }] }));
+    const [first, other] = [...(await app.section("Passes")).querySelectorAll<HTMLDetailsElement>("details")];
+    expect(first?.open).toBe(true);
+    expect(first?.querySelector(".dnx-err")?.textContent).toBe("raised ValueError: this graph is not mine");
+    expect(other?.open).toBe(false);
+  });
+
+  test("there is no tab where no compile has any; a compile without says where some are", async () => {
+    app = await mounted(source(record()));
+    expect(app.all("[role=tab]").some((one) => one.textContent?.startsWith("Passes"))).toBe(false);
+    app.close();
+    const whole = record({}, "passes");
+    whole.compiles = whole.compiles.map((one, at) => ({ ...one, passes: at ? [] : one.passes }));
+    app = await mounted(source(whole));
+    await app.section("Passes");
+    await compile("1/0");
+    expect(app.text("[aria-label='second section'] .dnx-empty")).toBe(
+      "No pass changed a graph of 1/0. There are some in 0/0",
+    );
+  });
+});
+
+describe("kernels of this machine", () => {
+  test("memory, operations, time and what was not fused", async () => {
+    app = await mounted(source(record({}, "gpu")));
+    const pane = await app.section("Kernels");
+    expect(pane.textContent).toContain("2 launches in place of 5 operators of eager");
+    const kernel = [...pane.querySelectorAll<HTMLElement>(".dnx-kernel-rows [role=option]")].find((one) =>
+      one.textContent?.includes("softmax"),
+    )!;
+    expect(kernel.textContent).toMatch(/\d µs.*164\.9 kB/);
+    kernel.click();
+    await settled();
+    await tab("facts");
+    const facts = Object.fromEntries(
+      [...pane.querySelectorAll<HTMLTableRowElement>("tbody tr")].map((row) => [
+        row.cells[0]?.textContent,
+        row.cells[1]?.textContent,
+      ]),
+    );
+    expect(facts["reads"]).toBe("98.6 kB: buf0 65.5 kBbuf2 32.8 kBbuf3 256 B");
+    expect(facts["in place of"]).toBe("4 operators of eager");
+    expect(facts["operations"]).toBe("73,728");
+    expect(facts["operations a byte"]).toBe("0.447");
+    expect(facts["at best"]).toMatch(/^45 µs, bound by memory \(CPU/);
+    expect(facts["measured"]).toMatch(/µs a call of the function, \d+% of what is possible$/);
+    expect(facts["not fused"]).toContain("no shared data");
+  });
+
+  test("buffers light the nodes that they hold", async () => {
+    app = await mounted(source(record({}, "gpu")));
+    const pane = await app.section("Kernels");
+    await tab("buffers");
+    const rows = [...pane.querySelectorAll<HTMLTableRowElement>("tbody tr")];
+    const buffer = rows.find((one) => one.textContent?.startsWith("buf0"))!;
+    expect(buffer.textContent).toContain("f32[64, 128]");
+    point(buffer);
+    expect(litLines()).toEqual([3]);
+  });
+
+  test("nodes without a kernel say why", async () => {
+    const whole = record({}, "gpu");
+    const folded = [{ graph: "post_grad.inference", node: "permute", why: "view" }];
+    whole.compiles = whole.compiles.map((one) => ({ ...one, folded }));
+    app = await mounted(source(whole));
+    const pane = await app.section("Kernels");
+    await tab("without a kernel");
+    expect(pane.querySelector("tbody tr")?.textContent).toBe("permuteinferenceanother way to look at memory");
+  });
+});
+
+describe("a target", () => {
+  const opened = async (): Promise<HTMLElement> => {
+    app = await mounted(source(record({}, "gpu")));
+    const pane = await app.section("Kernels");
+    await tab("cuda:90");
+    return pane;
+  };
+  const kernels = (): HTMLElement[] => app.all("[aria-label='second section'] .dnx-kernel-rows [role=option]");
+
+  test("has its own kernels, labelled as predicted, and they light their lines", async () => {
+    const pane = await opened();
+    expect(pane.textContent).toContain("NVIDIA H100 80GB HBM3, predicted: not run, not autotuned");
+    expect(kernels().map((one) => one.querySelector(".dnx-lang")?.textContent)).toEqual([
+      "extern",
+      "triton",
+      "triton",
+    ]);
+    kernels()[1]!.click();
+    await settled();
+    expect(litLines()).toEqual([4, 5]);
+    expect(app.text(".dnx-status")).toContain("kernel triton_per_fused__softmax_cos");
+    expect(app.text(".dnx-status")).toContain("triton · 6 nodes · cuda:90/post_grad.inference of 0/0");
+  });
+
+  test("what its binary takes", async () => {
+    const pane = await opened();
+    kernels()[1]!.click();
+    await settled();
+    await tab("facts");
+    const text = pane.querySelector("tbody")?.textContent ?? "";
+    expect(text).toContain("registers27 a thread");
+    expect(text).toContain("spillsnone");
+    expect(text).toContain("shared memory8 B");
+    expect(text).toContain("occupancy100%");
+    expect(text).toContain("grid 64 of blocks of 64 threads");
+    expect(text).toContain("bound by memory");
+  });
+
+  test("a line of PTX lights its Triton line, nodes and source lines", async () => {
+    const pane = await opened();
+    kernels()[1]!.click();
+    await settled();
+    await tab("PTX");
+    app.find(".dnx-root").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    const [triton, ptx] = [...pane.querySelectorAll<HTMLElement>(".dnx-beside [role=listbox]")];
+    const list = ptx!;
+    const rows = (of: HTMLElement): HTMLElement[] => [...of.querySelectorAll<HTMLElement>("[data-dnx-ref]")];
+    let row: HTMLElement | undefined;
+    for (let top = 0; !row && top < 12000; top += 400) {
+      list.scrollTop = top;
+      list.dispatchEvent(new Event("scroll"));
+      await settled();
+      row = rows(list).find((one) => Number(one.dataset["dnxRef"]?.split(":").pop()) >= 43);
+    }
+    triton!.scrollTop = 30 * 19;
+    triton!.dispatchEvent(new Event("scroll"));
+    await settled();
+    point(row!);
+    await settled();
+    const line = row!.dataset["dnxRef"];
+    expect(litLines()).toEqual([4, 5]);
+    expect(rows(triton!).filter((one) => one.dataset["lit"]).map((one) => one.dataset["dnxRef"])).toEqual([line]);
+    expect(app.text(".dnx-status")).toMatch(/generated code of 0\/0, .* line \d+ with .*nodes/);
+  });
+
+  test("a target's part that does not come costs the lower half only", async () => {
+    app = await mounted(source(record({}, "gpu"), { target: "the notebook's kernel is gone" }));
+    const pane = await app.section("Kernels");
+    await tab("cuda:90");
+    expect(pane.querySelector("[role=alert]")?.textContent).toContain("kernel is gone");
+    expect(kernels().length).toBe(3);
+  });
+
+  test("one that came to nothing says why", async () => {
+    const whole = record({}, "gpu");
+    const targets = [{ ...whole.compiles[0]!.targets[0]!, kernels: [], binaries: [], error: "no such operator" }];
+    whole.compiles = whole.compiles.map((one) => ({ ...one, targets }));
+    app = await mounted(source(whole));
+    await app.section("Kernels");
+    await tab("cuda:90");
+    expect(app.text("[aria-label='second section'] .dnx-empty")).toBe("No kernels for cuda:90: no such operator");
+  });
+});
+
+test("modified bytecode has a chip that goes to the compile of its resume function", async () => {
+  app = await mounted(source(record()));
+  const pane = await app.section("Bytecode");
+  const after = pane.querySelectorAll<HTMLElement>("[role=listbox]")[1]!;
+  expect(pane.querySelectorAll("[role=listbox]")[0]!.querySelector(".dnx-chip")).toBeNull();
+  after.scrollTop = 90 * 19;
+  after.dispatchEvent(new Event("scroll"));
+  await settled();
+  const chip = [...after.querySelectorAll<HTMLElement>(".dnx-chip")].find((one) =>
+    one.textContent?.startsWith("resumes in"),
+  )!;
+  expect(chip.textContent).toBe("resumes in 1/0");
+  chip.click();
+  await settled();
+  expect(app.text(".dnx-compile[aria-pressed=true]")).toMatch(/^1\/0/);
+});
