@@ -189,6 +189,7 @@ def test_an_excerpt_of_a_line_that_is_not_there_is_empty():
 @pytest.mark.parametrize(
     ("text", "scrubbed"),
     [
+        ("x == 1  # mp/ipykernel_23/35.py:8 in f", "x == 1  # <tmp> in f"),
         ("<object at 0x7f3a2b1c4d50>", "<object at 0x…>"),
         ("___check_obj_id(L['f'], 140234567890123)", "___check_obj_id(L['f'], …)"),
         ("__compiled_fn_1_d7a2c0de_12ab_34cd_56ef_0123456789ab(x)", "__compiled_fn(x)"),

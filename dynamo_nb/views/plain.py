@@ -39,6 +39,8 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?=[a-z]*\d)[0-9a-fA-F]{32,}\b"), "…"),
     (re.compile(r"(__compiled_fn|__resume_at_\d+|__builtins_dict__)_\d+"), r"\1"),
     (re.compile(r"(?<![\w.])/[^\s'\"]*?(?:torchinductor_|ipykernel_|tmp)[^\s'\"]*"), "<tmp>"),
+    # torch cuts off where its own folder would be, also from paths that lie elsewhere
+    (re.compile(r"[^\s'\"<]*ipykernel_\d+/[^\s'\"]*"), "<tmp>"),
 )
 
 #: torch's own abbreviations of dtypes, as its printed graphs have them.
