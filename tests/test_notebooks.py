@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 #: What may not stand in an output: addresses, temporary and personal paths, times of day.
-CHANGING = re.compile(r"0x[0-9a-f]{8,}|/tmp/|/home/|/root/|\b\d\d:\d\d:\d\d\b")
+CHANGING = re.compile(r"0x[0-9a-f]{8,}|ipykernel_\d|/tmp/|/home/|/root/|\b\d\d:\d\d:\d\d\b")
 
 #: Bytes of a tutorial, outputs included, that a reader should not wait for.
 LARGEST = 400_000
