@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dynamo_nb.record.types import CELL, CellRecord, Finding, RecompileReason, StackFrame
+from dynamo_nb.record.types import CELL, CellError, CellRecord, Finding, RecompileReason, StackFrame
 from dynamo_nb.views.model import Report, main_reason
 from dynamo_nb.views.plain import (
     brief,
@@ -79,6 +79,12 @@ def test_a_failed_compile_and_cell():
     assert "the cell raised Unsupported at line 9: Data-dependent branching" in text
     assert "    5 |     if x.sum() > 0:\n      |        ^^^^^^^^^^^\n" in text
     assert "  0/0  failed: Data-dependent branching" in text
+
+
+def test_an_error_without_a_message():
+    error = CellError(type="KeyboardInterrupt", line=3)
+    text = to_text(msgspec.structs.replace(samples.failed(), error=error))
+    assert "the cell raised KeyboardInterrupt at line 3\n" in text
 
 
 def test_kernels_name_their_lines():

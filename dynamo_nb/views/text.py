@@ -98,7 +98,8 @@ def _header(report: Report) -> Iterator[str]:
     if record.error:
         where = f" at line {record.error.line}" if record.error.line else ""
         message = brief(record.error.message, 160)
-        yield from _wrap(f"        the cell raised {record.error.type}{where}: {message}")
+        said = f": {message}" if message else ""
+        yield from _wrap(f"        the cell raised {record.error.type}{where}{said}")
 
 
 def _findings(report: Report, detail: _Detail) -> Iterator[str]:
