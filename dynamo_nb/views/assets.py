@@ -13,9 +13,7 @@ _STATIC = Path(__file__).parent.parent / "static"
 
 #: Base 85 is a sixteenth shorter than base 64. A comma stands for `<`, which could begin a comment
 #: where a notebook's state is part of an HTML page.
-_DIGITS = (
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
-)
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
 
 #: A module that unpacks another one and passes on what it exports.
 _UNPACK = """\

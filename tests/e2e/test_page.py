@@ -151,6 +151,33 @@ def test_axe_finds_nothing_serious_in_answers(watched: Watched, tmp_path: Path) 
     assert violations(page) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "section", "tabs"),
+    [
+        ("passes", "Passes", []),
+        ("gpu", "Kernels", ["facts", "buffers", "not fused", "cuda:90", "TTGIR", "PTX", "device"]),
+    ],
+)
+def test_axe_finds_nothing_serious_in_passes_and_targets(
+    watched: Watched, tmp_path: Path, name: str, section: str, tabs: list[str]
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(
+        to_explorer_page(load(ROOT / "tests" / "data" / f"{name}.json.gz")), encoding="utf-8"
+    )
+    page = watched.page
+    page.goto(file.as_uri())
+    page.add_script_tag(path=AXE)
+    choose(page, section)
+    assert violations(page) == []
+    second = page.get_by_label("second section", exact=True)
+    for tab in tabs:
+        page.locator(".dnx-kernel-rows [role=option]").last.hover()
+        second.get_by_role("tab", name=re.compile(f"^{tab}")).click()
+        page.wait_for_timeout(100)
+        assert violations(page) == [], tab
+
+
 def test_a_step_moves_source_bytecode_and_graph_together(page: Page) -> None:
     first = page.get_by_label("first section", exact=True)
     choose(page, "Steps")

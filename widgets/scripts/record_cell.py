@@ -5,7 +5,8 @@
 They have what every pane shows. `cell`: a graph break, a recompile that was reused, kernels in both
 directions, guards, bytecode, steps, times. `shapes`: symbolic sizes, a specialization, and a check
 against eager that fails. `passes`: custom graph passes, one of which raises. `gpu`: the memory of
-kernels, measured times, and the kernels for a GPU that is not there. Needs torch and Triton; run it when the record's meaning changes.
+kernels, measured times, and the kernels for a GPU that is not there. Needs torch and Triton; run it
+when the record's meaning changes.
 """
 
 from __future__ import annotations

@@ -69,10 +69,16 @@ function Detail({ pass }: { pass: GraphPass }): VNode {
 const cellsOf = (row: PassRow): TableRow["cells"] => [
   row.node,
   row.kind,
-  row.before && <code class="dnx-gone">{row.before}</code>,
-  row.after && <code class="dnx-new">{row.after}</code>,
+  row.before && <Side style="dnx-gone" text={row.before} />,
+  row.after && <Side style="dnx-new" text={row.after} />,
   row.frame && <Place frame={row.frame} />,
 ];
+
+const Side = (props: { style: string; text: string }): VNode => (
+  <span class={props.style}>
+    <code>{props.text}</code>
+  </span>
+);
 
 /** What a pass did, `1 removed, 2 added`, and what was wrong with it. */
 export function effectOf({ rows, error }: GraphPass): string {
