@@ -105,11 +105,17 @@ class Extension:
             self._shell.register_magic_function(magic, kind, name)
 
     def uninstall(self) -> None:
-        """Leave the shell as it was before `install`."""
+        """Leave the shell as it was before `install`.
+
+        A cell that unloads the extension is under way still: it is ended as any other, and only
+        then is nothing left.
+        """
         self._shell.input_transformers_cleanup.remove(self._blank_magic_line)
         self._shell.ast_transformers.remove(self)
         for event, callback in self._events.items():
             self._shell.events.unregister(event, callback)
+        if self._watching() is not None:
+            self._shell.events.register("post_run_cell", self._end_unloaded)
         for kind, name, before in self._replaced:
             del self._known_magics(kind)[name]
             if before is not None:
@@ -178,6 +184,14 @@ class Extension:
         running.execution.finish(error)
         if not isinstance(error, UsageError):
             self._reporter.report(running.execution)
+
+    def _end_unloaded(self, result: Any) -> None:
+        """End the cell that unloaded the extension, and take the last of it away."""
+        try:
+            self._after_cell(result)
+        finally:
+            if self._watching() is None:
+                self._shell.events.unregister("post_run_cell", self._end_unloaded)
 
     def _watching(self) -> Execution | None:
         return next((r.execution for r in self._running if r.execution is not None), None)

@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+from tests import snapshot
+
 DEFS = """\
 import torch
 def toy(a, b):
@@ -67,6 +69,39 @@ def test_the_magic_after_unloading_is_unknown(shell):
     ran = shell.run("%%dynamo\n1 + 1")
     assert "not found" in ran.stderr
     assert not ran.displays
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%unload_ext dynamo_nb\ntoy(torch.ones(3), torch.ones(3))",
+        "toy(torch.ones(3), torch.ones(3))\n%unload_ext dynamo_nb\n1 / 0",
+        "%reload_ext dynamo_nb\ntoy(torch.ones(3), torch.ones(3))",
+    ],
+)
+def test_a_cell_that_unloads_the_extension_is_ended_and_reported(shell, body):
+    import torch
+
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))  # torch has all its hooks made
+    shell.run("%unload_ext dynamo_nb")
+    unloaded = state(shell.ip)
+    shell.run("%load_ext dynamo_nb")
+    before = snapshot.take()
+    ran = shell.run(f"%%dynamo --backend eager\n{DEFS}{body}")
+    assert "1 graph" in ran.report
+    assert not snapshot.differences(before, snapshot.take())
+    shell.run("%unload_ext dynamo_nb")
+    assert state(shell.ip) == unloaded
+
+
+def test_a_cell_may_delete_its_working_directory(shell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    body = 'import os\nos.makedirs("g")\nos.chdir("g")\nos.rmdir("../g")\n'
+    ran = shell.run(f"%%dynamo --backend eager\n{DEFS}{body}toy(torch.ones(3), torch.ones(3))")
+    assert ran.result.success
+    assert "1 graph" in ran.report
+    warm = shell.run("%%dynamo --backend eager\ntoy(torch.ones(3), torch.ones(3))")
+    assert "0/0 hit" in warm.report
 
 
 # --- the cell is the plain cell ------------------------------------------------------------------

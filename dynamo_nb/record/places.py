@@ -6,7 +6,8 @@ import linecache
 import os
 import re
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,14 @@ def _short_name(file: str) -> str:
     tail = _PACKAGES.sub("", file)
     if tail != file:
         return tail.replace(os.sep, "/")
-    for base in (sysconfig.get_paths()["stdlib"], str(Path.cwd()), str(Path.home())):
+    for base in (sysconfig.get_paths()["stdlib"], *_folders()):
         if file.startswith(base + os.sep):
-            return os.path.relpath(file, base).replace(os.sep, "/")
+            return file.removeprefix(base + os.sep).replace(os.sep, "/")
     return file
+
+
+def _folders() -> Iterator[str]:
+    """Yield the working directory and the home folder; a cell may have deleted the one it is in."""
+    for folder in (Path.cwd, Path.home):
+        with suppress(OSError, RuntimeError):
+            yield str(folder())

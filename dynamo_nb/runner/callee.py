@@ -43,6 +43,8 @@ def is_users_file(file: str) -> bool:
     path = Path(file)
     if {"site-packages", "dist-packages"} & set(path.parts):
         return False
+    if not path.is_absolute():
+        return True  # a script; the working directory that it was found in may be gone
     return not str(path.resolve()).startswith((*_library_folders(), *_package_folders()))
 
 
