@@ -328,6 +328,33 @@ def test_a_graph_that_cannot_travel_is_named(shell):
     assert "nothing: input `l_x_`" in ran.report
 
 
+def test_a_graph_pass_of_the_notebook_is_taken_along(shell):
+    shell.run(
+        "import torch\n"
+        "import torch._inductor.config as inductor_config\n"
+        "def replace_sin(graph):\n"
+        "    for node in list(graph.nodes):\n"
+        "        if node.target is torch.ops.aten.sin.default:\n"
+        "            with graph.inserting_after(node):\n"
+        "                cosine = graph.call_function(torch.ops.aten.cos.default, node.args)\n"
+        "            cosine.meta = dict(node.meta)\n"
+        "            node.replace_all_uses_with(cosine)\n"
+        "            graph.erase_node(node)\n"
+        "def wave(x):\n"
+        "    return torch.sin(x) + 1.5\n"
+    )
+    ran = shell.run(
+        "%%dynamo --as-is --target cuda:90\n"
+        "with inductor_config.patch(post_grad_custom_pre_pass=replace_sin):\n"
+        "    out = torch.compile(wave)(torch.ones(64))\n"
+    )
+    assert ran.error is None
+    (target,) = shell.record.compiles[0].targets
+    assert target.error == ""
+    (kernel,) = target.kernels
+    assert "cos" in kernel.code
+
+
 def test_a_worker_that_is_killed_leaves_the_cell(shell):
     shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
     shell.ip.user_ns["kill"] = kill_worker

@@ -19,7 +19,7 @@ from torch._dynamo.eval_frame import OptimizedModule, innermost_backend
 
 from dynamo_nb.capture.compiler import is_compiled
 
-__all__ = ["Ambient", "ambient", "apply", "pack", "unpack"]
+__all__ = ["Ambient", "ambient", "apply", "dumps", "pack", "unpack"]
 
 #: The name under which the notebook's own namespace travels: each function's globals are there.
 _NAMESPACE = "namespace"
@@ -28,15 +28,18 @@ Ambient = dict[str, Any]
 
 
 class _Pickler(cloudpickle.Pickler):
-    def __init__(self, file: io.BytesIO, namespace: dict[str, Any]) -> None:
+    def __init__(self, file: io.BytesIO, namespace: dict[str, Any] | None = None) -> None:
         super().__init__(file)
         self._globals: dict[str, Any] = {"__name__": "__main__"}
-        self.globals_ref[id(namespace)] = self._globals
+        if namespace is not None:
+            self.globals_ref[id(namespace)] = self._globals
 
     def persistent_id(self, obj: Any) -> str | None:
         return _NAMESPACE if obj is self._globals else None
 
     def reducer_override(self, obj: Any) -> Any:
+        if obj is torch.ops:  # a module by its type, but of a class of its own
+            return getattr, (torch, "ops")
         if isinstance(obj, torch.nn.Module) and obj.__dict__.get("_compiled_call_impl") is not None:
             return _reduced_in_place(obj)
         if isinstance(obj, OptimizedModule):
@@ -79,6 +82,13 @@ def pack(values: dict[str, Any], namespace: dict[str, Any]) -> tuple[bytes, dict
 def _packed(values: dict[str, Any], namespace: dict[str, Any]) -> bytes:
     file = io.BytesIO()
     _Pickler(file, namespace).dump(values)
+    return file.getvalue()
+
+
+def dumps(value: Any) -> bytes:
+    """Return a value as bytes that `pickle.loads` takes; functions of the notebook go by value."""
+    file = io.BytesIO()
+    _Pickler(file).dump(value)
     return file.getvalue()
 
 
@@ -157,7 +167,7 @@ def ambient() -> Ambient:
 
 def _travels(value: Any) -> bool:
     try:
-        cloudpickle.dumps(value)
+        dumps(value)
     except Exception:
         return False
     return True

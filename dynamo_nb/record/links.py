@@ -94,9 +94,9 @@ def _instruction_links(compile_: Compile, record: CellRecord) -> Iterator[Link]:
         if "__compiled_fn" in item.argument:
             yield Link("instruction-compile", here, Ref(compile_.key, "compile", ""))
         elif "__resume_at" in item.argument and item.frame is not None:
-            at = f"_at_{item.frame.line}"
+            at, origin = f"_at_{item.frame.line}", compile_.resume_of or compile_.name
             for entry in record.compiles:
-                if entry.resume_of == (compile_.resume_of or compile_.name) and at in entry.name:
+                if entry.resume_of == origin and entry.name.endswith(at):
                     yield Link("instruction-compile", here, Ref(entry.key, "compile", ""))
 
 

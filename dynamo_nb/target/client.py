@@ -98,6 +98,8 @@ class Worker:
                 future.set_result(Answer(error=f"{type(exc).__name__}: {exc}"))
 
     def _done(self, job: Job | None) -> Answer:
+        from dynamo_nb.capture import portable
+
         answer = self._started()
         if answer.error or job is None:
             return answer
@@ -105,8 +107,9 @@ class Worker:
         if process is None:
             return Answer(error="the process was stopped")
         assert process.stdin is not None
+        packed = portable.dumps(job)  # settings may hold functions of the notebook
         try:
-            pickle.dump(job, process.stdin)
+            pickle.dump(packed, process.stdin)
             process.stdin.flush()
         except (BrokenPipeError, ValueError):
             return self._ended(process)

@@ -59,16 +59,18 @@ def _interpreting(spec: str) -> Any:
     return Interpreting(spec)
 
 
-def _next() -> Job | None:
+def _next() -> bytes | None:
+    """Return the next job, still packed: it may hold what can't be unpacked here."""
     try:
-        job: Job = pickle.load(sys.stdin.buffer)
+        packed: bytes = pickle.load(sys.stdin.buffer)
     except EOFError:
         return None
-    return job
+    return packed
 
 
-def _answered(do: Any, job: Job) -> Answer:
+def _answered(do: Any, packed: bytes) -> Answer:
     try:
+        job: Job = pickle.loads(packed)
         return Answer(data=do(job))
     except Exception as exc:
         return Answer(error=_short(exc), detail=traceback.format_exc())
