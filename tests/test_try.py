@@ -240,3 +240,33 @@ def test_what_try_does_not_understand(shell, words):
     ran = shell.run(f"%dynamo try {words}")
     assert type(ran.error).__name__ == "UsageError"
     assert "%dynamo try [--timeout SECONDS]" in str(ran.error)
+
+
+@pytest.mark.parametrize(
+    ("effect", "told"),
+    [
+        ("open(path, 'w').close()", "writes a file"),
+        ("torch.save({}, path)", "writes a file"),
+        ("os.remove(path)", "deletes a file"),
+        ("os.makedirs(path + '.d', exist_ok=True)", "makes a folder"),
+        ("subprocess.run(['true'])", "starts a process"),
+    ],
+)
+def test_what_can_not_be_taken_back_is_not_done_again(shell, tmp_path, effect, told):
+    kept = tmp_path / "kept"
+    shell.run(f"import os, subprocess, torch\npath = {str(kept)!r}\nopen(path, 'w').close()")
+    shell.run(
+        "%%dynamo --backend eager\n"
+        "def f(x):\n"
+        "    y = x + 1\n"
+        f"    {effect}\n"
+        "    return y * 2\n"
+        "f(torch.ones(2))"
+    )
+    for made in tmp_path.iterdir():
+        made.rmdir() if made.is_dir() else made.unlink()
+    kept.write_text("precious")
+    text = shell.run("%dynamo try").report
+    assert f"note: The cell {told}: that is not done a second time." in text
+    assert [file.name for file in tmp_path.iterdir()] == ["kept"]
+    assert kept.read_text() == "precious"

@@ -50,7 +50,8 @@ class Trial(_Data, frozen=True):
     `run_seconds` (the rest of the run, calls of compiled code for the most part) are measured.
     `verdict` is `helps`, `same`, `worse`, `mixed` or `failed`, compared to the cell as it is;
     `error` is what the run raised, or that it `was_cut_off` for the time it took. `differs` names
-    what else is not as it was: `value`, `output`.
+    what else is not as it was: `value`, `output`. `prevented` tells what the run was kept from
+    doing, because it can't be taken back: `writes a file`.
     """
 
     mends: list[Mend] = []
@@ -61,6 +62,7 @@ class Trial(_Data, frozen=True):
     was_cut_off: bool = False
     verdict: str = ""
     differs: list[str] = []
+    prevented: list[str] = []
 
     @property
     def paste(self) -> str:

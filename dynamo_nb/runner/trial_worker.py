@@ -1,7 +1,8 @@
 """The process in which trials run: `python -m dynamo_nb.runner.trial_worker JOB`.
 
 It runs the cell once for each set of mends, through the magic, in an IPython shell of its own, and
-writes one line of JSON for each run. What the cell prints goes nowhere.
+writes one line of JSON for each run. What the cell prints goes nowhere, and what would outlast the
+process (a file written, a connection opened) is prevented: the cell has done it once.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _differs(first: _Seen, seen: _Seen) -> list[str]:
 
 def run(job: Job, mends: list[Mend]) -> tuple[Trial, _Seen]:
     """Run the cell with these mends; return what came of it, and what a person would have seen."""
-    from dynamo_nb.capture import compiler, portable, trial
+    from dynamo_nb.capture import check_effects, compiler, portable, trial
 
     arguments = {name: value for mend in mends for name, value in mend.arguments.items()}
     marks = [trial.Mark(*astuple(mark)) for mend in mends for mark in mend.marks]
@@ -118,11 +119,17 @@ def run(job: Job, mends: list[Mend]) -> tuple[Trial, _Seen]:
             try:
                 shell.user_ns.update(portable.unpack(job.state, shell.user_ns))
                 _execute([statement for mend in mends for statement in mend.code])
-                result, output = _run_cell(shell, job.cell)
+                with check_effects.no_effects_outside() as effects:
+                    result, output = _run_cell(shell, job.cell)
             finally:
                 extension.uninstall()
     except Exception as exc:
         return Trial(mends=mends, error=_short(exc)), _Seen()
+    if effects:
+        prevented = list(dict.fromkeys(effects))
+        return Trial(
+            mends=mends, error=f"it {' and '.join(prevented)}", prevented=prevented
+        ), _Seen()
     error = result.error_before_exec or result.error_in_exec
     record = session.last()
     if record is None:

@@ -3,6 +3,7 @@
 The trials run in a process of their own, on copies of the notebook's values as they are now. So
 neither the namespace nor what was compiled nor torch's configuration is touched, and every trial
 starts with empty caches. The cell as it is is run again in the same way: to it all are compared.
+A cell that does what can't be taken back, like writing a file, is not run a second time.
 """
 
 from __future__ import annotations
@@ -125,6 +126,9 @@ def _tried(worker: Worker, wanted: list[Mend], answer: Trials) -> Trials:
     if baseline.was_cut_off:
         note = f"The cell as it is was {baseline.error}: give more with --timeout SECONDS."
         return replace(answer, baseline=baseline, notes=[note])
+    if baseline.prevented:
+        note = f"The cell {' and '.join(baseline.prevented)}: that is not done a second time."
+        return replace(answer, baseline=baseline, notes=[note])
     trials = [_judged(worker.run([mend]), baseline) for mend in wanted]
     winners = [trial for trial in trials if trial.verdict == "helps"]
     together = None
@@ -179,7 +183,7 @@ def _combined(winners: list[Trial]) -> list[Mend]:
 
 def _drift(record: CellRecord, answer: Trials) -> list[str]:
     """Say so when the cell did something else this time: the values are not those it began with."""
-    if answer.baseline is None or answer.baseline.was_cut_off:
+    if answer.baseline is None or answer.baseline.was_cut_off or answer.baseline.prevented:
         return []
     if answer.baseline.error:
         if record.error is not None:
