@@ -9,6 +9,7 @@ import pytest
 
 from dynamo_nb.record.types import RecompileReason
 from tests.capturing import Captured
+from tests.conftest import Shell
 
 #: kind → (cell, source, name, was, now). `@call` marks the line of the second call, `@read` the
 #: line that reads what changed; the call alone decides where there is none.
@@ -473,3 +474,22 @@ def test_a_symbol_with_more_than_one_value_is_not_specialized(bounds, specialize
     first = Compile(compile_id="0/0", name="encode", file="model.py")
     codes = {finding.code for finding in find(CellRecord(compiles=[first, again]))}
     assert ("became-dynamic" in codes) != specialized
+
+
+SIN = """import torch
+def f(x):
+    return x.sin()
+"""
+
+
+def test_the_nearest_entry_is_the_one_with_the_fewest_failures(shell: Shell) -> None:
+    body = "f(torch.ones(3)); f(torch.ones(3).double()); f(torch.ones(7))"
+    ran = shell.run(f"%%dynamo --backend eager\n{SIN}{body}")
+    assert "x.size()[0] 3 -> 7 (call at line 5, 0/0 did not fit)" in ran.report
+
+
+def test_another_backend_is_the_reason_and_no_size(shell: Shell) -> None:
+    shell.run(f"%%dynamo --backend eager\n{SIN}f(torch.ones(3)); f(torch.ones(4))")
+    ran = shell.run("%%dynamo --backend aot_eager\nf(torch.ones(4))")
+    assert [finding.code for finding in shell.record.findings] == ["recompile"]
+    assert "for another backend (eager -> aot_eager)" in " ".join(ran.report.split())

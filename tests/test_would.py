@@ -39,6 +39,35 @@ def test_it_says_hit_or_every_guard_that_fails() -> None:
     assert "x.size()[0]: 3 -&gt; 4" in answer._repr_html_()
 
 
+def test_it_lists_every_property_of_a_tensor_that_differs() -> None:
+    torch._dynamo.reset()
+    f = torch.compile(scale, backend="eager", dynamic=False)
+    with dynamo_nb.capture():
+        f(torch.ones(3, 2))
+    answer = dynamo_nb.would(f, torch.ones(4, 5).double())
+    assert changes(answer) == [
+        ("x.dtype", "float32", "float64"),
+        ("x.size()[0]", "3", "4"),
+        ("x.size()[1]", "2", "5"),
+    ]
+
+
+def test_sizes_that_an_entry_leaves_open_are_not_told() -> None:
+    torch._dynamo.reset()
+    f = torch.compile(scale, backend="eager")
+    with dynamo_nb.capture():
+        f(torch.ones(3, 2))
+        f(torch.ones(4, 2))
+    assert changes(dynamo_nb.would(f, torch.ones(7, 5))) == [("x.size()[1]", "2", "5")]
+    one = dynamo_nb.would(f, torch.ones(7))
+    assert changes(one) == [("x.dim()", "2", "1")]
+
+
+def test_a_function_of_torch_is_named_as_it_is_written() -> None:
+    with pytest.raises(ValueError, match=r"^torch\.sin is no Python function"):
+        dynamo_nb.would(torch.sin, torch.ones(3))
+
+
 MISMATCHES = {
     "dtype": (lambda: torch.ones(3, dtype=torch.half), ("x.dtype", "float32", "float16")),
     "rank": (lambda: torch.ones(3, 1), ("x.dim()", "1", "2")),

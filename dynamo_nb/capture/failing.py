@@ -10,40 +10,16 @@ from typing import Any
 from torch._C._dynamo.guards import RelationalGuard
 
 from dynamo_nb.capture.identities import without_addresses
-from dynamo_nb.capture.memory import Entry, Seen, global_state, names, seen
+from dynamo_nb.capture.memory import Entry, global_state, names, seen
+from dynamo_nb.capture.tensor_changes import tensor_changes, told_change
 from dynamo_nb.capture.trees import children, managers
 
 __all__ = ["failing_guards"]
 
-#: A tensor's properties in the order in which a difference is worth telling.
-_TENSOR_PROPERTIES = ("dtype", "device", "requires_grad", "shape", "stride")
 _SIZE = re.compile(r"([LG]\[.+?\])\.(size|stride)\(\)\[(\d+)\]")
 _CLOSURE = re.compile(r"^(.*)\.__closure__\[(\d+)\]\.cell_contents")
 _STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
 _DICT_LENGTH = re.compile(r"len\((.+)\) != \d+")
-#: What `TensorCheck::check_verbose` says (`torch/csrc/dynamo/guards.cpp`, 2.13) → what changed.
-_MISMATCHES = tuple(
-    (re.compile(rf"{told} mismatch{at}. expected (.+?), actual (.+?)$"), what)
-    for told, at, what in (
-        ("size", r" at index (\d+)", "{}.size()[{}]"),
-        ("stride", r" at index (\d+)", "{}.stride()[{}]"),
-        ("rank", "", "{}.dim()"),
-        ("dtype", "", "{}.dtype"),
-    )
-)
-#: `c10::ScalarType`'s own names → torch's.
-_DTYPES = {
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Float": "float32",
-    "Double": "float64",
-    "Char": "int8",
-    "Short": "int16",
-    "Int": "int32",
-    "Long": "int64",
-    "Byte": "uint8",
-    "Bool": "bool",
-}
 #: How torch begins what it says of a tensor that differs, or of what is of another type.
 _TENSOR = re.compile(r"(?:tensor|expected type of) '(.*?)' ")
 #: A local variable's number in a shape guard, such as an index that became dynamic.
@@ -62,7 +38,8 @@ def failing_guards(
 ) -> list[dict[str, Any]]:
     """Return every failing guard of one entry, in the order of the checks.
 
-    Each is `{source, name, kind, guard, was, now}`. `check_verbose` stops at the first failure, so
+    Each is `{source, name, kind, guard, was, now}`; a tensor has one for each property that differs
+    from what its guard holds. `check_verbose` stops at the first failure, so
     failing places are taken out of a clone of the tree and the rest is checked again. Only the
     root has `check_verbose` (2.13). Guards on torch's global state and on relations between
     values can't be taken out: what follows them is then not known.
@@ -106,19 +83,19 @@ class _Check:
             if not source and not at_root:
                 unplaced = text
                 break
-            yield self._failure(source, kind, text)
+            yield from self._failures(source, kind, text)
             if at_root or source in dropped:
                 break
             dropped.add(source)
             if len(dropped) == _ONE_BY_ONE:
                 for source, kind, text in list(self._swept(self._root, dropped)):
-                    yield self._failure(source, kind, text)
+                    yield from self._failures(source, kind, text)
                     dropped.add(source)
             root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
         epilogue = list(self._epilogue())
         yield from epilogue
-        if unplaced and not epilogue:
-            yield self._failure("", "", unplaced)
+        if unplaced and not epilogue and not (dropped and self._epilogue_raises()):
+            yield from self._failures("", "", unplaced)
 
     def _swept(self, above: Any, dropped: set[str]) -> Iterator[tuple[str, str, str]]:
         """Yield `(source, kind, message)` of the places that fail, each leaf guard asked alone.
@@ -166,20 +143,47 @@ class _Check:
                 expression = _code(part)
                 if self._evaluate(expression) is False:
                     match = _SIZE.search(expression) or _SCALAR.search(expression)
-                    yield self._failure(match[0] if match else "", "SHAPE_ENV", part)
+                    yield from self._failures(match[0] if match else "", "SHAPE_ENV", part)
 
-    def _failure(self, source: str, kind: str, text: str) -> dict[str, Any]:
-        name, was, now = self._change(source, kind, text)
+    def _epilogue_raises(self) -> bool:
+        """Say whether a shape guard asks for a size that the tensor has no more."""
+        parts = (p for g in self._root.get_epilogue_lambda_guards() for p in g.verbose_code_parts())
+        return any(self._evaluate(_code(part), absent=_ABSENT) is _ABSENT for part in parts)
+
+    def _failures(self, source: str, kind: str, text: str) -> Iterator[dict[str, Any]]:
+        """Yield what one failing guard says: a tensor's may fail in several properties."""
         name_of = names(self._known.values if self._known is not None else {})
-        return {
-            "source": without_addresses(source),
-            "name": without_addresses(name),
-            "kind": kind,
-            "guard": without_addresses(_code(text), name_of),
-            "was": without_addresses(was),
-            "now": now,
-            "text": without_addresses(text, name_of),
-        }
+        for name, was, now in self._tensor_changes(source) or [self._change(source, kind, text)]:
+            yield {
+                "source": without_addresses(source),
+                "name": without_addresses(name),
+                "kind": kind,
+                "guard": without_addresses(_code(text), name_of),
+                "was": without_addresses(was),
+                "now": now,
+                "text": without_addresses(text, name_of),
+            }
+
+    def _tensor_changes(self, source: str) -> list[tuple[str, str, str]]:
+        """Return what differs between two tensors of one type, nothing where that is not so."""
+        was = self._known.values.get(source) if self._known is not None else None
+        if was is None or was.tensor is None:
+            return []
+        current = self._evaluate(source, absent=_ABSENT)
+        now = seen(current) if current is not _ABSENT else None
+        if now is None or now.tensor is None:
+            return []
+        if was.type != now.type and not {was.type, now.type} <= _SAME_TENSORS:
+            return []
+        condition = next(
+            (
+                part
+                for part, (at, kind, _) in self._places.items()
+                if at == source and kind == "TENSOR_MATCH"
+            ),
+            "",
+        )
+        return tensor_changes(self._name(source) or source, was.tensor, now.tensor, condition)
 
     def _change(self, source: str, kind: str, text: str) -> tuple[str, str, str]:
         """Return what changed: its name (empty: the source), its value then and now."""
@@ -198,10 +202,8 @@ class _Check:
             return self._name(source), was.text if was else "", "missing"
         now = seen(current)
         if now.tensor is not None and was is None:
-            return _told_change(self._name(source) or source, text, now)
+            return told_change(self._name(source) or source, text, now)
         if was is not None and was.tensor is not None and now.tensor is not None:
-            if was.type == now.type or {was.type, now.type} <= _SAME_TENSORS:
-                return self._tensor_change(source, was.tensor, now.tensor)
             return f"type({self._name(source) or source})", was.type, now.type
         if any(word in kind for word in _LENGTH_KINDS) and now.length is not None:
             told = _code(text).rpartition(" == ")[2] if was is None else ""
@@ -236,26 +238,6 @@ class _Check:
         was = str(then[index]) if then and index < len(then) else ""
         return "", was, str(self._evaluate(size[0], absent=""))
 
-    def _tensor_change(
-        self, source: str, was: dict[str, Any], now: dict[str, Any]
-    ) -> tuple[str, str, str]:
-        name = self._name(source) or source
-        for key in _TENSOR_PROPERTIES:
-            if was[key] == now[key]:
-                continue
-            if key in ("shape", "stride") and was[key] and len(was[key]) == len(now[key] or ()):
-                index = next(
-                    i
-                    for i, pair in enumerate(zip(was[key], now[key], strict=True))
-                    if pair[0] != pair[1]
-                )
-                method = "size" if key == "shape" else "stride"
-                return f"{name}.{method}()[{index}]", str(was[key][index]), str(now[key][index])
-            if key == "shape":
-                return f"{name}.dim()", str(len(was[key])), str(len(now[key]))
-            return f"{name}.{key}", str(was[key]), str(now[key])
-        return f"{name} (tensor type or dispatch keys)", "", ""
-
     def _name(self, source: str) -> str:
         """Return a closure variable's own name; other sources name themselves (empty text)."""
         match = _CLOSURE.match(source)
@@ -274,19 +256,6 @@ class _Check:
 
 
 _ABSENT = object()
-
-
-def _told_change(name: str, text: str, now: Seen) -> tuple[str, str, str]:
-    """Return what changed of a tensor whose entry nobody saw: from torch's own message."""
-    for pattern, what in _MISMATCHES:
-        told = pattern.search(text)
-        if told:
-            *where, was, current = told.groups()
-            return what.format(name, *where), _DTYPES.get(was, was), _DTYPES.get(current, current)
-    if "requires_grad mismatch" in text and now.tensor is not None:
-        current = now.tensor["requires_grad"]
-        return f"{name}.requires_grad", str(not current), str(current)
-    return name, "", now.text
 
 
 def _code(text: str) -> str:

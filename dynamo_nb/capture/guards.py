@@ -159,11 +159,15 @@ def install_recompiles(hooked: Hooked) -> None:
     recorder = hooked.recorder
 
     def before(
-        entries: Any, frame: Any, _backend: Any, skip_logging: bool = False, **_: Any
+        entries: Any, frame: Any, backend: Any, skip_logging: bool = False, **_: Any
     ) -> None:
         if skip_logging:
             return
-        found = [entry_failures(entry, frame.f_locals) for entry in _listed(entries)]
+        known = _listed(entries)
+        tried = [entry for entry in known if not _is_of_another(entry, backend)]
+        found = [entry_failures(entry, frame.f_locals) for entry in tried]
+        if not tried:  # Dynamo passes over the entries of other backends
+            found = [_other_backend(entry, backend) for entry in known[:1]]
         recorder.emit("recompile", {"entries": found})
 
     hooked.around(convert_frame, "get_and_maybe_log_recompilation_reasons", before=before)
@@ -177,6 +181,40 @@ def _listed(entries: Any) -> list[Any]:
         found.append(entries)
         entries = entries.next
     return found
+
+
+def _is_of_another(entry: Any, backend: Any) -> bool:
+    """Say whether an entry in use was made by another backend than the one that is asked for."""
+    made_by = getattr(entry, "backend", None)  # torch clears that of an invalid entry
+    if made_by is None or invalidation(entry.guard_manager):
+        return False
+    return made_by is not backend and bool(made_by != backend)
+
+
+def _other_backend(entry: Any, backend: Any) -> dict[str, Any]:
+    """Return why an entry of another backend is not tried, in the shape of `entry_failures`."""
+    known = MEMORY.entry(entry.guard_manager)
+    was, now = _backend_name(entry.backend), _backend_name(backend)
+    failed = {
+        "source": "",
+        "name": "the backend",
+        "kind": "BACKEND_MATCH",
+        "guard": "",
+        "was": was,
+        "now": f"another {now}" if was == now else now,
+        "text": "the entry is of another backend",
+    }
+    return {
+        "entry": str(entry.compile_id),
+        "generation": known.generation if known is not None else -1,
+        "invalidated": "",
+        "failed": [failed],
+    }
+
+
+def _backend_name(backend: Any) -> str:
+    name = getattr(backend, "compiler_name", "") or getattr(backend, "__name__", "")
+    return str(name or type(backend).__name__)
 
 
 def entry_failures(entry: Any, f_locals: dict[str, Any]) -> dict[str, Any]:

@@ -224,6 +224,9 @@ def _name(f: Any) -> str:
     owner = getattr(f, "__self__", None)
     if isinstance(owner, torch.nn.Module):
         return type(owner).__name__
+    short = getattr(f, "__name__", "")
+    if isinstance(f, types.BuiltinFunctionType) and getattr(torch, short, None) is f:
+        return f"torch.{short}"  # its own name is that of a class in C++
     return str(getattr(f, "__qualname__", type(f).__name__))
 
 

@@ -36,7 +36,8 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
         if first.specialization is not None and first.specialization.frame is not None:
             continue  # said by `specialized-dim`, which knows the line
         if first.symbol is None or not _is_passed(first):
-            severity = "warning" if first.symbol is None else "info"
+            is_news = first.symbol is None and first.first.kind != _BACKEND
+            severity = "warning" if is_news else "info"
             message = _recompile_message(record, causes)
             advice = _advice(record, first) if first.symbol is None else _dynamic_advice(first)
             yield _finding(causes, "recompile", severity, message, advice)
@@ -197,6 +198,11 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
             f"`{_function(first)}` was compiled again because an object that an entry is guarded "
             f"on is gone ({first.first.text})."
         )
+    if first.first.kind == _BACKEND:
+        return (
+            f"`{_function(first)}` was compiled again for another backend "
+            f"({chain(first.values)}): each backend has entries of its own."
+        )
     if _differs_between_objects(record, first):
         return (
             f"{start} differs between the objects that share its code{values}, "
@@ -231,12 +237,20 @@ _LENGTH = re.compile(r"len\((.+)\)")
 #: The kind that stands for an entry whose guarded object died, in place of a guard's.
 _INVALIDATED = "INVALIDATED"
 
+#: The kind that stands for an entry of another backend, in place of a guard's.
+_BACKEND = "BACKEND_MATCH"
+
 #: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
 _ADVICE = (
     (
         "allow_unspec_int_on_nn_module",
         "An integer attribute of a module is a constant to torch.compile. Make it dynamic with "
         "torch._dynamo.config.allow_unspec_int_on_nn_module = True, or keep it in a tensor.",
+    ),
+    (
+        _BACKEND,
+        "Nothing has to be done where another backend is meant; else pass the same backend, the "
+        "very same object where it is a function, each time.",
     ),
     (_INVALIDATED, "Keep the object alive between the calls, or make the class once."),
     (
