@@ -17,7 +17,7 @@ from dynamo_nb.capture.check_effects import no_effects
 from dynamo_nb.capture.check_leaves import leaves_of
 from dynamo_nb.capture.check_reach import swapped
 
-__all__ = ["Again", "quietly", "run_backward"]
+__all__ = ["Again", "first_line", "quietly", "run_backward"]
 
 _SEED = 0
 
@@ -52,6 +52,12 @@ class Again:
             no_effects() as effects,
         ):
             yield effects
+
+
+def first_line(error: BaseException) -> str:
+    """Return an exception as one line: its type, and the first sentence of what it says."""
+    said = str(error).strip().partition("\n")[0].partition(". ")[0]
+    return ": ".join(filter(None, (type(error).__name__, said)))
 
 
 def run_backward(result: Any) -> None:

@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
-from torch._guards import TracingContext
 
+from dynamo_nb.capture.check_backward import watched_backward
 from dynamo_nb.capture.check_copies import CannotCopyError, Copier, Kept
 from dynamo_nb.capture.check_reach import Place, places_of
 from dynamo_nb.capture.check_state import Surroundings, set_random_state
@@ -54,10 +54,15 @@ class CheckedCalls:
 
     def __init__(self) -> None:
         self.calls: list[RecordedCall] = []
-        self.trains = False
+        self._backwards: list[bool] = []
         self.hook = Hook("checks", "the check of results", self._install)
         self._kept = Kept(_free_memory() // _SHARE_OF_MEMORY)
         self._lock = threading.Lock()
+
+    @property
+    def trains(self) -> bool:
+        """Whether the cell ran a backward, inside of a compiled call or outside."""
+        return bool(self._backwards)
 
     def _install(self, hooked: Hooked) -> None:
         """Watch where compiled callables are entered.
@@ -72,13 +77,8 @@ class CheckedCalls:
             if frame is not None and callback is not None and not _is_nested(frame):
                 self._record(frame)
 
-        def on_backward(*_: Any, **__: Any) -> None:
-            if TracingContext.try_get() is None:  # AOTAutograd traces the joint graph by it
-                self.trains = True
-
         hooked.around(eval_frame, "_callback_from_stance", before=on_entry)
-        hooked.around(torch.autograd, "backward", before=on_backward)
-        hooked.around(torch.autograd, "grad", before=on_backward)
+        hooked.undo.enter_context(watched_backward(self._backwards.append))
 
     def _record(self, frame: FrameType) -> None:
         local = frame.f_locals

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
-from dynamo_nb.capture.again import Again, quietly, run_backward
+from dynamo_nb.capture.again import Again, first_line, quietly, run_backward
+from dynamo_nb.capture.check_backward import watched_backward
 from dynamo_nb.capture.check_calls import CheckedCalls, RecordedCall
 from dynamo_nb.capture.check_compare import differences
 from dynamo_nb.capture.check_copies import CannotCopyError
@@ -38,6 +38,7 @@ class Outcome(NamedTuple):
 
     leaves: dict[str, Leaf]
     error: str = ""
+    message: str = ""
     is_random: bool = False
     effects: tuple[str, ...] = ()
 
@@ -82,8 +83,7 @@ class _Checker:
         except CannotCopyError as error:
             return _not_repeated(str(error))
         except Exception as error:
-            why = "".join(traceback.format_exception_only(error)).strip()
-            return _not_repeated(f"the check itself failed: {why}")
+            return _not_repeated(f"the check itself failed: {first_line(error)}")
 
     def forget(self) -> None:
         """Leave no cache entries behind."""
@@ -100,7 +100,7 @@ class _Checker:
         verdict = {"status": "same", "backend": last.name, "random": eager.is_random}
         if not _found(eager, compiled, _no_reference):
             if eager.error:
-                return _not_repeated(f"repeated eagerly, it raised {eager.error}")
+                return _not_repeated(f"repeated eagerly, it raised {eager.message}")
             return verdict
         if _found(eager, self._run(call, None), _no_reference):
             return _not_repeated("two eager runs of it on the same inputs give different results")
@@ -144,21 +144,23 @@ class _Checker:
         """Run a call once on fresh copies: eagerly, or at a stage."""
         again = Again(call, widen=widen)
         target, args, kwargs = again.target, again.args, again.kwargs
-        error, result, is_random = "", None, False
+        error, message, result, is_random = "", "", None, False
+        freed: list[bool] = []
         with again.inside(eager=stage is None) as effects:
             before = random_state()
             try:
-                result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
+                with watched_backward(freed.append):
+                    result = (target if stage is None else stage.compiled(target))(*args, **kwargs)
                 is_random = _has_drawn(before)
-                if self._trains:
+                if self._trains and not any(freed):
                     run_backward(result)
             except EffectError:
                 pass
             except Exception as exc:
-                error = type(exc).__name__
+                error, message = type(exc).__name__, first_line(exc)
             written = [(place, place.get()) for place, _ in again.bound]
         if error:
-            return Outcome({}, error, effects=tuple(effects))
+            return Outcome({}, error, message, effects=tuple(effects))
         if effects:
             return Outcome({}, effects=tuple(effects))
         names = [*zip(call.names, args, strict=True), *kwargs.items()]

@@ -94,7 +94,8 @@ def forget(stages: Iterable[Stage]) -> None:
     for code in list(convert_frame.input_codes.seen):
         for region in regions:
             for entry in _get_cache_entries_for_region(code(), region) if code() else ():
-                entry.guard_manager.extra_state.invalidate(entry, deleted)
+                if entry.guard_manager.extra_state is not None:  # else torch invalidated it
+                    entry.guard_manager.extra_state.invalidate(entry, deleted)
 
 
 def stages_before(context: Any) -> Iterator[Stage]:

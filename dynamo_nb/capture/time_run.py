@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,8 @@ from torch._dynamo import convert_frame
 from torch.utils import _pytree
 from torch.utils.benchmark import Timer
 
-from dynamo_nb.capture.again import Again, quietly
+from dynamo_nb.capture.again import Again, first_line, quietly
+from dynamo_nb.capture.check_backward import watched_backward
 from dynamo_nb.capture.check_calls import CheckedCalls, RecordedCall
 from dynamo_nb.capture.check_copies import CannotCopyError
 from dynamo_nb.capture.check_effects import EffectError
@@ -83,8 +83,8 @@ def _timed(call: RecordedCall, stages: dict[int, Stage], trains: bool) -> dict[s
         return _untimed(call.problem)
     stage = stages.setdefault(id(call.context), last_stage(call.context, is_random=False))
     try:
-        _check_repeatable(call)
-        eager, compiled = _Side(call, None, trains), _Side(call, stage, trains)
+        outside = not _frees_its_graph(call) and trains
+        eager, compiled = _Side(call, None, outside), _Side(call, stage, outside)
         eager.warm_up()
         compiled.warm_up()
         return {"status": "timed", **_figures(eager, compiled)}
@@ -93,8 +93,7 @@ def _timed(call: RecordedCall, stages: dict[int, Stage], trains: bool) -> dict[s
     except KeyboardInterrupt:
         return _untimed("the measuring was interrupted")
     except Exception as error:
-        why = "".join(traceback.format_exception_only(error)).strip()
-        return _untimed(f"the measuring failed: {why}")
+        return _untimed(f"the measuring failed: {first_line(error)}")
 
 
 def _figures(eager: _Side, compiled: _Side) -> dict[str, Any]:
@@ -202,20 +201,25 @@ def _tensors(result: Any) -> list[torch.Tensor]:
     return [item for item in _pytree.tree_leaves(result) if isinstance(item, torch.Tensor)]
 
 
-def _check_repeatable(call: RecordedCall) -> None:
-    """Make the call once eagerly: it may do what can't be taken back."""
+def _frees_its_graph(call: RecordedCall) -> bool:
+    """Make the call once eagerly; tell whether it runs a backward itself, and leaves none to run.
+
+    It may do what can't be taken back, or raise: then it is not measured.
+    """
     again = Again(call)
-    with again.inside(eager=True) as effects:
+    freed: list[bool] = []
+    with again.inside(eager=True) as effects, watched_backward(freed.append):
         try:
             again.target(*again.args, **again.kwargs)
         except EffectError:
             pass
         except Exception as error:
             if not effects:
-                msg = f"repeated eagerly, it raised {type(error).__name__}"
+                msg = f"repeated eagerly, it raised {first_line(error)}"
                 raise _CannotTimeError(msg) from error
     if effects:
         raise _CannotTimeError(f"the call {' and '.join(dict.fromkeys(effects))}")
+    return any(freed)
 
 
 def _take_turns(*sides: _Side) -> None:
