@@ -119,7 +119,7 @@ def diff(a: CellRecord | str | None = None, b: CellRecord | str | None = None) -
 def guard_costs(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> GuardCosts:
     """Measure what checking the guards costs for a call that hits an entry, and by which source.
 
-    The call is made, a few times over, to know what share of it the guards are.
+    The call is made, once, to know what share of it the guards are.
 
     Raises
     ------

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 import dynamo_nb
 from dynamo_nb.capture.identities import without_addresses
-from dynamo_nb.record.types import CellRecord
+from dynamo_nb.record.types import CellRecord, GuardCost, GuardCosts
 from tests.capturing import Captured
 from tests.conftest import Shell
 
@@ -125,8 +126,33 @@ def test_the_magic_shows_costs(shell: Shell) -> None:
     ran: Any = shell.run("%dynamo guards f(torch.ones(3))")
     assert ran.report.startswith("f 0/0: one check of its guards takes ")
     assert "of a call" in ran.report
+    assert "the rest: entering the check" in ran.report
     ran = shell.run("%dynamo guards f(torch.ones(4))")
     assert "fits no entry" in str(ran.error)
+
+
+def test_the_call_is_made_once(shell: Shell) -> None:
+    shell.run(
+        "import torch\nmade = []\n"
+        "@torch._dynamo.disable\ndef note(): made.append(1)\n"
+        "def f(x):\n    y = x + 1\n    note()\n    return y\n"
+        "f = torch.compile(f, backend='eager')\nf(torch.ones(3))\nmade.clear()"
+    )
+    assert shell.run("%dynamo guards f(torch.ones(3))").report.startswith("f ")
+    assert shell.ip.user_ns["made"] == [1]
+
+
+def test_the_rows_add_up() -> None:
+    parts = [
+        GuardCost(source=f"L['x{i}']", microseconds=5.0 - i / 10, managers=1) for i in range(14)
+    ]
+    costs = GuardCosts(
+        callee="f", entry="0/0", microseconds=100.0, call_microseconds=200.0, parts=parts
+    )
+    rows = [line.split() for line in str(costs).splitlines()[1:]]
+    assert [row[3:5] for row in rows[-2:]] == [["…", "2"], ["the", "rest:"]]
+    assert sum(float(row[0]) for row in rows) == pytest.approx(100.0)
+    assert "not measured" in str(replace(costs, parts=[]))
 
 
 DYNAMIC = textwrap.dedent(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.trees import children, managers
 
-__all__ = ["Costs", "guard_costs", "seconds_of"]
+__all__ = ["Costs", "guard_costs"]
 
 #: Each measurement repeats a check for about this long, three times, and takes the quickest.
 _SAMPLE_SECONDS = 2e-4
@@ -35,7 +35,7 @@ class _Place(NamedTuple):
     children: list[Any]
 
 
-def seconds_of(call: Any, *args: Any, sample: float = _SAMPLE_SECONDS) -> float:
+def _seconds_of(call: Any, *args: Any, sample: float = _SAMPLE_SECONDS) -> float:
     """Return how long a call takes with warm CPU caches, from three samples of `sample` seconds."""
     start = perf_counter()
     call(*args)
@@ -68,14 +68,14 @@ def guard_costs(
         if kept not in timed:
             wanted = kept | {root.get_source()}
             clone = root.clone_manager(lambda manager: manager.get_source() in wanted)
-            timed[kept] = seconds_of(clone.check, f_locals, sample=sample)
+            timed[kept] = _seconds_of(clone.check, f_locals, sample=sample)
         return timed[kept]
 
     def cost(place: _Place) -> float:
         above = frozenset(place.above)
         return max(0.0, time_of(above | place.below | {place.source}) - time_of(above))
 
-    whole = seconds_of(root.check, f_locals, sample=sample)
+    whole = _seconds_of(root.check, f_locals, sample=sample)
     parts: list[tuple[str, float, int]] = []
     waiting: list[tuple[float, int, _Place]] = []
     top = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from dynamo_nb.record.naming import readable
-from dynamo_nb.record.types import GuardCosts
+from dynamo_nb.record.types import GuardCost, GuardCosts
 from dynamo_nb.views.plain import brief, clean, plural, scrub
 
 __all__ = ["to_html", "to_text"]
@@ -41,17 +41,31 @@ def _headline(costs: GuardCosts) -> str:
 
 
 def _rows(costs: GuardCosts) -> Iterator[tuple[str, str, str]]:
-    for part in costs.parts[:_SHOWN]:
+    """Yield the dearest parts, those left over, and what no part accounts for: the whole check."""
+    shown, left = costs.parts[:_SHOWN], costs.parts[_SHOWN:]
+    for part in shown:
         within = f" and {plural(part.managers - 1, 'source')} below" if part.managers > 1 else ""
-        share = part.microseconds / costs.microseconds if costs.microseconds else 0.0
         source = brief(readable(part.source), 80)
-        yield _time(part.microseconds), f"{share:.0%}", f"{source}{within}"
+        yield _row(costs, part.microseconds, f"{source}{within}")
+    if left:
+        yield _row(costs, _sum(left), f"… {len(left)} more")
+    rest = costs.microseconds - _sum(costs.parts)
+    if costs.parts and rest > 0:
+        yield _row(costs, rest, "the rest: entering the check, and guards of no source")
+
+
+def _row(costs: GuardCosts, microseconds: float, what: str) -> tuple[str, str, str]:
+    share = microseconds / costs.microseconds if costs.microseconds else 0.0
+    return _time(microseconds), f"{share:.0%}", what
+
+
+def _sum(parts: list[GuardCost]) -> float:
+    return sum(part.microseconds for part in parts)
 
 
 def _rest(costs: GuardCosts) -> Iterator[str]:
-    left = costs.parts[_SHOWN:]
-    if left:
-        yield f"… {len(left)} more, together {_time(sum(part.microseconds for part in left))}"
+    if not costs.parts:
+        yield "Its parts were not measured: there are too many for the time."
 
 
 def _time(microseconds: float) -> str:
