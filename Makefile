@@ -93,7 +93,7 @@ frontend: $(SETUP) $(STAMPS)/frontend
 	cd widgets && npm run --silent check
 
 notebooks: $(SETUP)
-	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider
+	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider -n 2 --dist loadfile
 
 pytest: $(SETUP) $(STAMPS)/browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
