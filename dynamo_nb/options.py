@@ -108,7 +108,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def close_matches(name: str, names: list[str] | tuple[str, ...]) -> str:
     """Return ` Did you mean ...?` where some of `names` are close, else nothing."""
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(close)}?" if close else ""
 
 

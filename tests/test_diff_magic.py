@@ -7,6 +7,7 @@ import json
 import pytest
 
 import dynamo_nb
+from dynamo_nb.session import current
 
 PRINTS = """
 import torch
@@ -89,3 +90,18 @@ def test_one_report_is_not_enough(shell):
 def test_a_wrong_argument(two):
     with pytest.raises(ValueError, match="not by a int"):
         dynamo_nb.diff(1, "A")
+
+
+def test_the_same_finding_in_another_cell_is_the_same(shell):
+    shell.run("import torch\ndef f(x):\n    print(1)\n    return x.sin()")
+    shell.run("%%dynamo --backend eager\nf(torch.ones(3))")
+    shell.run("%%dynamo --backend eager --fresh\ny = 1\nz = 2\nprint(f(torch.ones(3)))")
+    shell.run("import torch\n\ndef f(x):\n    print(1)\n    return x.sin()")
+    shell.run("%%dynamo --backend eager\nf(torch.ones(3))")
+    shell.run("%dynamo diff")
+    records = current().records
+    for before, after in ((0, 1), (1, 2)):
+        found = dynamo_nb.diff(records[before], records[after])
+        assert records[after].findings
+        assert found.findings == []
+        assert found.breaks == []

@@ -328,3 +328,32 @@ def step(x, bias=1):
     assert {"Net.forward", "step"} <= names
     assert "wrapper" not in names
     assert "line 2  Net.forward: compiled" in ran.report
+
+
+def test_a_name_that_is_nowhere_is_the_cells_own_error(shell: Shell) -> None:
+    ran = shell.run("%%dynamo --backend eager\nimport torch\nundefined_name(torch.ones(2))")
+    assert isinstance(ran.error, NameError)
+    assert not_compiled(shell) == []
+
+
+def test_a_function_told_to_be_left_alone_is_told_so(shell: Shell) -> None:
+    body = "import torch\n@torch._dynamo.disable\ndef d(x):\n    return x + 1\nd(torch.ones(3))"
+    ran = shell.run(f"%%dynamo --backend eager\n{body}")
+    (found,) = not_compiled(shell)
+    assert found.severity == "info"
+    assert "Dynamo is disabled for it" in found.message
+    assert "d: not compiled: Dynamo is disabled" in ran.report
+
+
+def test_a_part_of_a_line_that_was_not_come_to_is_named(shell: Shell) -> None:
+    body = "def f(x): return x.sin() if x.dim() else x\nf(torch.tensor(1.)); f(torch.ones(2))"
+    shell.run(f"%%dynamo --backend eager\nimport torch\n{body}")
+    (found,) = not_compiled(shell)
+    assert "did not come to `x.sin()` in line 3" in found.message
+
+
+def test_a_resume_function_that_was_not_compiled_has_its_functions_name(shell: Shell) -> None:
+    body = "def f(x):\n    print('hi')\n    return [i for i in range(3)]\nf(torch.ones(3))"
+    ran = shell.run(f"%%dynamo --backend eager\nimport torch\n{body}")
+    assert "rest of f (line 4), skipped" in ran.report
+    assert "torch_dynamo_resume" not in ran.report

@@ -68,3 +68,10 @@ def test_missing_truncated_and_unwritable(record: CellRecord, tmp_path: Path) ->
         load(tmp_path / "cut.gz")
     with pytest.raises(RecordError, match="Can't write"):
         save(record, tmp_path / "no" / "such" / "folder.json")
+
+
+def test_a_page_is_named_as_one(tmp_path: Path) -> None:
+    page = tmp_path / "x.html"
+    page.write_text("<!DOCTYPE html><p>hi")
+    with pytest.raises(RecordError, match="is a page, not a record"):
+        load(page)

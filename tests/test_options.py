@@ -55,6 +55,14 @@ def test_mistakes(line):
         parse(line)
 
 
+def test_only_what_is_near_is_suggested():
+    with pytest.raises(UsageError, match=r"Did you mean --options\?"):
+        parse("--optionz a=1")
+    with pytest.raises(UsageError) as told:
+        parse("--bogus")
+    assert "Did you mean" not in str(told.value)
+
+
 def test_a_record_keeps_what_differs():
     options = parse("--backend eager --save x.json --view text --fresh --config a=1")
     assert options.shown() == {"backend": "eager", "fresh": True, "config": {"a": 1}}

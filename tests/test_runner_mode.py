@@ -110,3 +110,24 @@ t = torch.ones(1)
     )
     assert ran.result.success, ran.error
     assert shell.record.notes == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "where"),
+    [
+        ("%%dynamo\n%%time\nf(x)", "`f` (line 3)"),
+        ("%%dynamo\ny = 1\n%time f(x)", "`f` (line 3)"),
+        ("%%dynamo\n\n%timeit -n2 -r 1 f(x)", "`f` (line 3)"),
+    ],
+)
+def test_lines_under_other_magics_are_the_editors(shell, cell, where):
+    shell.run("import torch\ndef f(x):\n    return x.sin()\nx = torch.ones(3)")
+    ran = shell.run(cell.replace("%%dynamo", "%%dynamo --backend eager"))
+    assert f"the cell calls {where}" in ran.report
+    assert [call.line for call in shell.record.calls] == [3]
+
+
+def test_a_shell_command_is_named(shell):
+    shell.run("import torch")
+    ran = shell.run("%%dynamo --backend eager\ntorch.ones(3) + 1\n!echo hi")
+    assert "`!echo …` runs a shell command (line 3)" in " ".join(ran.report.split())

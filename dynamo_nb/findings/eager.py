@@ -13,6 +13,7 @@ from dynamo_nb.findings.wording import (
     function,
     is_cell,
     is_standard_library,
+    part,
     place,
     stable,
 )
@@ -65,6 +66,8 @@ _OUT_OF_REACH = (
     "Put its tensor work into a plain function, and have that compiled: decorate it with "
     "torch.compile."
 )
+_DISABLED = "Dynamo is disabled"
+_ENABLE = "Take the decorator away where it is to be compiled."
 _COMPILE_FIRST = "Only calls of the cell's own are compiled. Hand on torch.compile({name})."
 
 #: Code that nobody called by name.
@@ -259,7 +262,11 @@ def _passed_over_finding(record: CellRecord, name: str, calls: list[Call]) -> Fi
     started = next((f for f in record.frames if f.name == name and f.file == CELL), None)
     start = def_line(record, started) if started else None
     unreached = first.unreached
-    why = "took no tensor" if unreached is None else f"did not come to {place(unreached)}"
+    why = (
+        "took no tensor"
+        if unreached is None
+        else f"did not come to {part(record.source, unreached)}"
+    )
     inside = unreached.line if unreached is not None and unreached.file == CELL else None
     return Finding(
         code="not-compiled",
@@ -289,11 +296,13 @@ def _out_of_reach(record: CellRecord) -> Iterator[Finding]:
         return
     for call in record.calls:
         if call.uncompiled:
+            is_asked = call.uncompiled.startswith(_DISABLED)
+            advice = _OUT_OF_REACH if call.eager else _COMPILE_FIRST.format(name=call.name)
             yield Finding(
                 code="not-compiled",
-                severity="warning" if call.eager else "info",
+                severity="warning" if call.eager and not is_asked else "info",
                 message=f"`{function(call.name)}` is not compiled: {stable(call.uncompiled)}.",
-                advice=_OUT_OF_REACH if call.eager else _COMPILE_FIRST.format(name=call.name),
+                advice=_ENABLE if is_asked else advice,
                 line=call.line,
                 lines=[call.line],
                 count=max(call.eager, 1),

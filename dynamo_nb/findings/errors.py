@@ -116,10 +116,19 @@ def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:
             yield compiled, compiled.error
 
 
+#: What torch calls a name that is nowhere: Python raises `NameError` for it.
+_NO_NAME = ("failed to find name in frame builtins", "Failed to find name in frame builtins")
+
+
 def raised_anyway(record: CellRecord, compiled: Compile) -> bool:
     """Tell whether Dynamo gave up because the code raises, as the cell then did."""
-    error = compiled.error
-    return record.error is not None and error is not None and error.kind == "Observed exception"
+    if record.error is None:
+        return False
+    kinds = [graph_break.kind for graph_break in compiled.graph_breaks[-1:]]
+    kinds += [compiled.error.kind] if compiled.error is not None else []
+    return "Observed exception" in kinds or (
+        record.error.type == "NameError" and any(kind in _NO_NAME for kind in kinds)
+    )
 
 
 def _finding(

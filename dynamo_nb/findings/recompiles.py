@@ -118,7 +118,15 @@ def _together(record: CellRecord) -> list[list[RecompileCause]]:
     for cause in recompile_causes(record):
         compiles = tuple(change.compiled.key for change in cause.changes)
         specialized = cause.specialization.frame if cause.specialization else None
-        key = (compiles, cause.line, tuple(cause.values), cause.symbol is None, specialized)
+        key: tuple[object, ...] = (
+            compiles,
+            cause.line,
+            tuple(cause.values),
+            cause.symbol is None,
+            specialized,
+        )
+        if cause.first.kind == _BACKEND:  # what follows a graph break is compiled again, too
+            key = (_BACKEND, _function(cause), *cause.call_lines)
         groups.setdefault(key, []).append(cause)
     return list(groups.values())
 
@@ -139,7 +147,7 @@ def _finding(
         advice=advice,
         line=line or first.line,
         lines=cell_lines(line, *(c.line for c in causes), *first.call_lines),
-        count=len(first.changes),
+        count=1 if first.first.kind == _BACKEND else len(first.changes),
         frame=first.frame,
         refs=[
             Ref(change.compiled.key, "recompile", str(change.index))

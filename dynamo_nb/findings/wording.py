@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from dynamo_nb.record import naming
-from dynamo_nb.record.types import StackFrame
+from dynamo_nb.record.types import CELL, StackFrame
 
 __all__ = [
     "advice_from",
@@ -18,6 +18,7 @@ __all__ = [
     "is_cell",
     "is_standard_library",
     "names",
+    "part",
     "place",
     "stable",
 ]
@@ -64,6 +65,15 @@ def is_standard_library(file: str) -> bool:
 def place(frame: StackFrame | None) -> str:
     """Return a place as text: `line 5` in the cell, `model.py:40` elsewhere."""
     return naming.place(frame) if frame is not None else "an unknown place"
+
+
+def part(source: str, frame: StackFrame) -> str:
+    """Return a place; of a cell's line that has both branches, which part of it is meant."""
+    lines = source.splitlines() if frame.file == CELL else []
+    text = lines[frame.line - 1] if 0 < frame.line <= len(lines) else ""
+    meant = text[frame.column : frame.end_column] if frame.end_line == frame.line else ""
+    has_both = " if " in text and " else " in text
+    return f"`{meant}` in {place(frame)}" if meant and has_both else place(frame)
 
 
 def cell_lines(*lines: int | None) -> list[int]:

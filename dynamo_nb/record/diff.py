@@ -38,6 +38,9 @@ from dynamo_nb.record.types import (
 
 __all__ = ["diff"]
 
+#: A place within a message: the same thing has another one in another cell.
+_PLACE = re.compile(r" ?\(?\bline \d+(?: of cell \[\d+\])?\)?")
+
 #: What a guard's code holds that is another in each process, or that only numbers things.
 _VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
 
@@ -96,7 +99,7 @@ def _findings(a: CellRecord, b: CellRecord, match: Match) -> Iterator[FindingCha
         return finding.code, line, finding.frame and finding.frame.file
 
     def alike(finding: Finding, _: bool) -> Hashable:
-        return finding.code, finding.message
+        return finding.code, _PLACE.sub("", finding.message)
 
     _, gone, new = paired(a.findings, b.findings, (at_line, alike))
     for change, findings in (("gone", gone), ("new", new)):

@@ -41,6 +41,12 @@ def from_json(data: bytes, name: str = "this text") -> CellRecord:
         msg = f"{name} is JSON, but not a record of dynamo_nb ({error})."
         raise RecordError(msg) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if data.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html")):
+            msg = (
+                f"{name} is a page, not a record: open it in a browser. %dynamo save FILE.json "
+                "makes a record."
+            )
+            raise RecordError(msg) from error
         msg = f"{name} is no record of dynamo_nb, or it is cut short: {error}."
         raise RecordError(msg) from error
     if envelope.dynamo_nb > SCHEMA_VERSION:

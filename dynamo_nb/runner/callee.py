@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["code_of", "is_compilable", "is_users_code", "runs_later", "through"]
+__all__ = ["code_of", "is_compilable", "is_users_code", "left_alone", "through"]
 
 #: Function kinds whose call only makes an object that runs later, outside the compiled call.
 LATER = {
@@ -75,21 +75,27 @@ def _later(function: Any) -> str:
     return next((kind for flag, kind in LATER.items() if flags & flag), "")
 
 
-def runs_later(callee: Any) -> tuple[types.CodeType, str] | None:
-    """Return the code and the kind of a function of the user's that a call only makes ready.
+#: Why a function under `torch.compiler.disable` is left alone.
+DISABLED = "Dynamo is disabled for it (torch.compiler.disable)"
 
-    A function that merely wraps one (a context manager's) is none.
+
+def left_alone(callee: Any) -> tuple[types.CodeType, str] | None:
+    """Return the code of a function of the user's that is not compiled when called, and why.
+
+    It runs later (a function that merely wraps such a one, a context manager's, is none), or Dynamo
+    is told to leave it alone.
     """
     from dynamo_nb.capture import compiler
 
     while type(callee) is functools.partial:
         callee = callee.func
     function: Any = getattr(callee, "__func__", callee)
-    if not _is_users_function(function) or not (kind := _later(function)):
+    if not _is_users_function(function) or compiler.is_compiled(function):
         return None
-    if compiler.is_compiled(function) or compiler.is_disabled(function):
-        return None
-    return inspect.unwrap(function).__code__, kind
+    why = DISABLED if compiler.is_disabled(function) else ""
+    if not why and (kind := _later(function)):
+        why = f"it is {kind}, whose call only makes what runs later"
+    return (inspect.unwrap(function).__code__, why) if why else None
 
 
 def _target(callee: Any) -> Any:

@@ -47,7 +47,7 @@ class Calls:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[int, int]] = Counter()
         self._codes: dict[int, CodeType] = {}  # by id: the hash of a code object is slow
-        self._kinds: dict[int, str] = {}
+        self._reasons: dict[int, str] = {}
 
     def __enter__(self) -> Calls:
         Calls.current = self
@@ -65,8 +65,8 @@ class Calls:
             return self._compile(target)
 
         result = callees.through(callee, compiled)
-        if result is callee and (later := callees.runs_later(callee)):
-            code, self._kinds[id(later[0])] = later
+        if result is callee and (alone := callees.left_alone(callee)):
+            code, self._reasons[id(alone[0])] = alone
             self._count(code, line)
         return result
 
@@ -83,7 +83,7 @@ class Calls:
             Called(
                 line=line,
                 count=count,
-                uncompiled=_uncompiled(self._kinds.get(code, "")),
+                uncompiled=self._reasons.get(code, ""),
                 **compiler.described(self._codes[code]),
             )
             for (line, code), count in self._counts.items()
@@ -110,10 +110,6 @@ class Calls:
                 del self._kept[key]
 
 
-def _uncompiled(kind: str) -> str:
-    return f"it is {kind}, whose call only makes what runs later" if kind else ""
-
-
 def through(callee: Any, number: int) -> Any:
     """Return `callee`, compiled if the run of that number is under way and wants it compiled.
 
@@ -125,10 +121,14 @@ def through(callee: Any, number: int) -> Any:
         return callee
     try:
         caller = sys._getframe(1)
-        is_timed = caller.f_code.co_filename.startswith("<timed ")  # its lines are not the cell's
+        is_timed = caller.f_code.co_filename.startswith(TIMED)
         return calls.through(callee, 0 if is_timed else caller.f_lineno)
     except Exception:
         return callee
+
+
+#: Files of the code that `%time` and `%timeit` make: its lines are not the cell's.
+TIMED = ("<timed ", "<magic-timeit>")
 
 
 class _Rewrite(ast.NodeTransformer):

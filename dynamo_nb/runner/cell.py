@@ -147,6 +147,16 @@ def obstacle(tree: ast.Module, namespace: Container[str]) -> str:
     return ""
 
 
+def _shell_command(node: ast.Call) -> str:
+    """Return the command that IPython made this call of (`!echo`, `files = !ls`), shortened."""
+    function = ast.unparse(node.func)
+    if function not in ("get_ipython().system", "get_ipython().getoutput") or not node.args:
+        return ""
+    text = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+    first, _, rest = str(text).strip().partition(" ")
+    return f"{first} …" if rest else first
+
+
 def _node_obstacle(node: ast.AST) -> str:
     if isinstance(node, ASYNC) or bool(getattr(node, "is_async", False)):
         return "`await` at the top level needs the notebook's event loop"
@@ -154,6 +164,8 @@ def _node_obstacle(node: ast.AST) -> str:
         return "`import *` works only at the top level"
     if isinstance(node, ast.AnnAssign):
         return "an annotation is kept only at the top level"
+    if isinstance(node, ast.Call) and (shell := _shell_command(node)):
+        return f"`!{shell}` runs a shell command"
     if isinstance(node, ast.Name) and node.id in LOOKS_AROUND:
         return f"`{node.id}` means something else in a function"
     if isinstance(node, ast.Global):

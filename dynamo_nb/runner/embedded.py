@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 __all__ = ["body_offset", "is_wrapped", "timed_file", "with_embedded"]
@@ -12,15 +13,20 @@ RUN_PYTHON = {"time", "timeit", "prun", "capture"}
 MAGIC_CALLS = {"run_line_magic", "run_cell_magic"}
 
 
-def _magic_calls(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
-    """Yield each magic that the cell's code calls, with its arguments."""
+#: Options of these magics, before the statement: `-n2 -r 1`, `--no-raise-error`.
+_OPTIONS = re.compile(r"^(?:\s*(?:--[\w-]+|-[nrplsTDV]\s*\S+|-[a-zA-Z]+)(?=\s|$))*\s*")
+
+
+def _magic_calls(tree: ast.AST) -> Iterator[tuple[str, list[str], int]]:
+    """Yield each magic that the cell's code calls: its arguments, and the line of its code."""
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         constants = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
         texts = [value for value in constants if isinstance(value, str)]
         if node.func.attr in MAGIC_CALLS and texts:
-            yield texts[0], texts[1:]
+            is_cell = node.func.attr == "run_cell_magic"
+            yield texts[0], texts[1:], node.lineno + is_cell
 
 
 def is_wrapped(tree: ast.Module) -> bool:
@@ -42,12 +48,17 @@ def timed_file(tree: ast.Module) -> str:
 
 
 def with_embedded(tree: ast.Module, transform: Callable[[str], str]) -> ast.Module:
-    """Return the cell's statements followed by those that its magics run, where these parse."""
+    """Return the cell's statements followed by those that its magics run, where these parse.
+
+    They stand on the lines that they have in the editor.
+    """
     found: list[ast.stmt] = []
-    for name, texts in _magic_calls(tree):
+    for name, texts, line in _magic_calls(tree):
         if name in RUN_PYTHON and texts:
+            text = texts[-1] if len(texts) > 1 else _OPTIONS.sub("", texts[-1])
             try:
-                found.extend(ast.parse(transform(texts[-1])).body)
+                code = ast.parse(transform(text))
             except (SyntaxError, ValueError):
                 continue
+            found.extend(ast.increment_lineno(code, line - 1).body)
     return ast.Module([*tree.body, *found], [])

@@ -5,6 +5,7 @@ It is deterministic (no times, addresses, temporary paths) and fits on a screen.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -37,6 +38,8 @@ from dynamo_nb.views.targets import PREDICTED, target_lines
 from dynamo_nb.views.timings import kernel_time_text, timing_text
 
 __all__ = ["to_text"]
+
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 
 _WIDTH = 100
 _HEIGHT = 40
@@ -273,7 +276,9 @@ def _uncompiled(report: Report, detail: _Detail) -> Iterator[str]:
         yield "Not compiled"
     for frame in skipped[: detail.notes]:
         reason = f": {brief(frame.reason, 160)}" if frame.reason else ""
-        yield from _wrap(f"  {frame.name} (line {frame.first_line}), {frame.outcome}{reason}")
+        own = _RESUMED.sub(r"\1", frame.name)
+        name = f"rest of {own}" if own != frame.name else own
+        yield from _wrap(f"  {name} (line {frame.first_line}), {frame.outcome}{reason}")
     yield from _more(len(skipped) - detail.notes, "frame", "  ")
 
 
