@@ -48,7 +48,10 @@ def broken(hint, kind="Unsupported", context="", **kwargs):
     ],
 )
 def test_what_a_hint_names(hint, line):
-    found = {mend.paste: mend for mend in mends(broken(hint))}
+    found = {
+        mend.paste: mend
+        for mend in mends(broken(hint, context="module: _warnings, qualname: warn"))
+    }
     assert line in found
     assert found[line].code[-1] == line
     assert found[line].lines == [4]
@@ -121,6 +124,53 @@ def test_the_best_mend_for_each_finding_goes_into_the_combination():
     a, b, c = (Mend(paste=name, lines=[line]) for name, line in (("a", 1), ("b", 1), ("c", 2)))
     winners = [run((0, 0, 1), a), run((0, 0, 0), b), run((0, 1, 0), c)]
     assert [mend.paste for mend in _combined(winners)] == ["b", "c"]
+
+
+def test_mends_that_set_the_same_are_not_combined():
+    always = Mend(paste="--dynamic true", arguments={"dynamic": True}, lines=[2, 3])
+    auto = Mend(paste="--dynamic auto", arguments={"dynamic": None}, lines=[2, 3, 4])
+    other = Mend(paste="c", lines=[5])
+    winners = [run((0, 0, 1), auto), run((0, 0, 0), always), run((0, 1, 0), other)]
+    assert _combined(winners) == [always, other]
+
+
+def test_what_was_combined_is_named():
+    trial = run((0, 0, 0), MENDS[0], verdict="helps")
+    together = replace(trial, mends=[MENDS[0], Mend(paste="c = 1")])
+    found = replace(SHOWN, together=together)
+    said = "Together, `config.a = True` and `c = 1`: graph breaks 1 -> 0, recompiles 2 -> 0."
+    assert said in " ".join(trials_text(found).split())
+
+
+PRINT = "Say it outside of the compiled function, or only when it is not compiled"
+BRANCH = "Choose by value, not by branch: torch.where, or torch.cond for whole functions"
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("random.random()", None),
+        ("open('/dev/null').close()", None),
+        ("print('p')", PRINT),
+        ("warnings.warn('w')", PRINT),
+        ("y = x + 1 if x.sum() > 0 else x", BRANCH),
+    ],
+)
+def test_examples_and_mends_are_for_the_call_that_breaks(shell, line, title, fullgraph):
+    flag = " --fullgraph" if fullgraph else ""
+    shell.run(
+        f"%%dynamo --backend eager{flag}\n"
+        "import torch, random, warnings\n"
+        f"def f(x):\n    {line}\n    return x + 1\n"
+        "f(torch.ones(2))"
+    )
+    found = {pattern.title for pattern in patterns(shell.record)}
+    assert found == ({title} if title else set())
+    pastes = [mend.paste for mend in mends(shell.record)]
+    assert any("logging_functions" in paste for paste in pastes) == (title == PRINT)
+    assert ("%%dynamo --backend eager" in pastes) == fullgraph
+    assert ("%%dynamo --fullgraph" in pastes) != fullgraph
 
 
 def test_names_that_a_cell_needs():

@@ -93,18 +93,27 @@ def hinted_switches(record: CellRecord) -> Iterator[Mend]:
 
 def logging_functions(record: CellRecord) -> Iterator[Mend]:
     """Functions that only say something: called after the graph, or not at all."""
+    for hints, context, findings in _calls_that_break(record):
+        for name in _REORDERABLE.findall(" ".join(hints)):
+            if not re.search(rf"(?:builtin|qualname:) {name.rpartition('.')[2]}\b", context):
+                continue  # torch names it as an example: it is another function that breaks
+            name = _PUBLIC.get(name, name)
+            note = "its calls come after those of the graph"
+            yield _for(_added("reorderable_logging_functions", name, note), *findings)
+            yield _for(_added("ignore_logging_functions", name, _SILENT), *findings)
+        if any("ignore_logging_functions" in hint for hint in hints):
+            for method in _LOGGER_METHOD.findall(context):
+                name = f"logging.Logger.{method}"
+                yield _for(_added("ignore_logging_functions", name, _SILENT), *findings)
+
+
+def _calls_that_break(record: CellRecord) -> Iterator[tuple[list[str], str, list[Finding]]]:
+    """Yield hints and context of what Dynamo can't trace, a break or an error with `fullgraph`."""
     for entry in own_compiles(record):
         for index, item in enumerate(entry.graph_breaks):
-            findings = _about(record, entry.key, "break", str(index))
-            for name in _REORDERABLE.findall(" ".join(item.hints)):
-                name = _PUBLIC.get(name, name)
-                note = "its calls come after those of the graph"
-                yield _for(_added("reorderable_logging_functions", name, note), *findings)
-                yield _for(_added("ignore_logging_functions", name, _SILENT), *findings)
-            if any("ignore_logging_functions" in hint for hint in item.hints):
-                for method in _LOGGER_METHOD.findall(item.context):
-                    name = f"logging.Logger.{method}"
-                    yield _for(_added("ignore_logging_functions", name, _SILENT), *findings)
+            yield item.hints, item.context, _about(record, entry.key, "break", str(index))
+        if entry.error is not None:
+            yield entry.error.hints, entry.error.message, _of(record, "compile-error")
 
 
 _SILENT = "compiled code does not call it any more"
@@ -131,6 +140,18 @@ def compile_arguments(record: CellRecord) -> Iterator[Mend]:
     whole = _of(record, "graph-break")
     if whole and not record.options.get("fullgraph"):
         yield _for(_argument(record, "fullgraph", True, "--fullgraph"), *whole)
+    refused = [f for f in _of(record, "compile-error") if "(Unsupported" in f.message]
+    if refused:
+        yield _for(_in_parts(record), *refused)
+
+
+def _in_parts(record: CellRecord) -> Mend:
+    """Return the mend of what `fullgraph` refuses: more graphs than one."""
+    mend = _argument(record, "fullgraph", False, "")
+    if not record.options.get("fullgraph"):
+        return mend
+    line = re.sub(r"\s+--fullgraph\b", "", record.source.partition("\n")[0])
+    return replace(mend, paste=line, note=f"without --fullgraph; in a program: {mend.paste}")
 
 
 def _argument(record: CellRecord, name: str, value: object, flag: str) -> Mend:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from dynamo_nb.record.causes import break_places
+from dynamo_nb.record.causes import break_places, own_compiles
 from dynamo_nb.record.trials import Pattern
 from dynamo_nb.record.types import CellRecord, Finding
 
@@ -30,7 +30,7 @@ def patterns(record: CellRecord) -> list[Pattern]:
     for finding in record.findings:
         clues = _clues(record, finding)
         for index, example in enumerate(_EXAMPLES):
-            if example.code == finding.code and any(clue in clues for clue in example.clues):
+            if example.code in _codes(finding) and any(clue in clues for clue in example.clues):
                 found.setdefault(str(index), []).append(finding)
                 break
     return [_pattern(_EXAMPLES[int(index)], findings) for index, findings in found.items()]
@@ -53,6 +53,19 @@ def _clues(record: CellRecord, finding: Finding) -> str:
     return "\n".join([*parts, *(make(record, finding) if make else ())])
 
 
+def _codes(finding: Finding) -> tuple[str, ...]:
+    """Return the codes that a finding stands for: with `fullgraph` a break is an error."""
+    is_break = finding.code == "compile-error" and "Unsupported" in finding.message
+    return (finding.code, "graph-break") if is_break else (finding.code,)
+
+
+def _error_clues(record: CellRecord, finding: Finding) -> Iterator[str]:
+    keys = {ref.compile for ref in finding.refs}
+    for entry in own_compiles(record):
+        if entry.error is not None and entry.key in keys:
+            yield entry.error.message
+
+
 def _break_clues(record: CellRecord, finding: Finding) -> Iterator[str]:
     for place in break_places(record):
         if place.line == finding.line:
@@ -61,7 +74,8 @@ def _break_clues(record: CellRecord, finding: Finding) -> Iterator[str]:
 
 
 _MORE_CLUES: dict[str, Callable[[CellRecord, Finding], Iterator[str]]] = {
-    "graph-break": _break_clues
+    "compile-error": _error_clues,
+    "graph-break": _break_clues,
 }
 
 #: In the order in which they are looked at: the first that fits a finding is its pattern.
@@ -118,7 +132,7 @@ _EXAMPLES = (
     ),
     _Example(
         code="graph-break",
-        clues=("print", "warn", "logging", "Logger"),
+        clues=("builtin print ", "module: _warnings,", "logging.Logger method"),
         title="Say it outside of the compiled function, or only when it is not compiled",
         before="""
             y = x * 2

@@ -171,14 +171,24 @@ def _judged(trial: Trial, baseline: Trial) -> Trial:
 
 
 def _combined(winners: list[Trial]) -> list[Mend]:
-    """Return the mends to try together: of those for the same findings the best alone."""
-    best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Mend]] = {}
-    for trial in winners:
-        mend, cost = trial.mends[0], _cost(trial)
-        key = tuple(mend.lines)
-        if key not in best or cost < best[key][0]:
-            best[key] = cost, mend
-    return [mend for _, mend in best.values()]
+    """Return the mends to try together, the best first: each for more findings than those before.
+
+    No two of them set the same thing.
+    """
+    taken: list[Mend] = []
+    for trial in sorted(winners, key=_cost):
+        mend = trial.mends[0]
+        covered = {line for other in taken for line in other.lines}
+        already = {what for other in taken for what in _sets(other)}
+        if not taken or (set(mend.lines) - covered and not _sets(mend) & already):
+            taken.append(mend)
+    return taken
+
+
+def _sets(mend: Mend) -> set[Any]:
+    """Return what a mend sets: arguments of torch.compile, marks of dimensions."""
+    marks = {(mark.function, mark.first_line, mark.source, mark.dim) for mark in mend.marks}
+    return {*mend.arguments, *marks}
 
 
 def _drift(record: CellRecord, answer: Trials) -> list[str]:

@@ -121,7 +121,10 @@ def _effect(run: Trial, found: Trials) -> str:
 
 def _together(found: Trials) -> str:
     run = found.together
-    return f"Together: {_effect(run, found)}." if run is not None else ""
+    if run is None:
+        return ""
+    names = " and ".join(f"`{one_line(mend.paste)}`" for mend in run.mends)
+    return f"Together, {names}: {_effect(run, found)}."
 
 
 def _to_paste(mends: list[Mend]) -> list[str]:
