@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import cloudpickle
 import msgspec
 
 from dynamo_nb.record.trials import Mend, Trial
@@ -28,8 +27,10 @@ class Worker:
     """The process that runs the trials, one after the other, each within `timeout` seconds."""
 
     def __init__(self, job: Job, folder: Path, say: Progress, timeout: float) -> None:
+        from dynamo_nb.capture import portable
+
         self._file = folder / "job"
-        self._file.write_bytes(cloudpickle.dumps(job))  # settings may hold the notebook's functions
+        self._file.write_bytes(portable.dumps(job))  # settings may hold the notebook's functions
         self._say = say
         self._timeout = timeout
         self._process: subprocess.Popen[str] | None = None
