@@ -13,12 +13,13 @@ STAMPS := $(VENV)/.stamps
 SETUP := $(STAMPS)/project-$(TORCH)
 DEMO := build/demo
 QUICKSTART := notebooks/01_quickstart.ipynb
+TUTORIALS := tests/e2e/test_tutorials.py
 NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo refresh lab test lint types frontend notebooks pytest bench clean
+.PHONY: help setup demo refresh lab test lint types frontend notebooks pytest tutorials bench clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
@@ -96,7 +97,11 @@ notebooks: $(SETUP)
 	$(BIN)/python -m pytest --nbval notebooks -q -p no:cacheprovider -n 2 --dist loadfile
 
 pytest: $(SETUP) $(STAMPS)/browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=$(TUTORIALS)
+
+# Every tutorial in a real JupyterLab, one after the other: about ten minutes, so not part of `test`.
+tutorials: $(SETUP) $(STAMPS)/browser
+	$(BIN)/python -m pytest $(TUTORIALS)
 
 bench: $(SETUP)
 	$(BIN)/python benchmarks/overhead.py
