@@ -76,6 +76,17 @@ def plain_shell() -> Iterator[Shell]:
     shell.ip.restore_sys_module_state()
     sys.displayhook, sys.excepthook = hook, trap
     InteractiveShell.clear_instance()
+    forget_main_module()
+
+
+def forget_main_module() -> None:
+    """Take away what Dynamo left of this shell's `__main__` in torch's modules.
+
+    A function of torch's own that is compiled around one of the notebook's keeps that module in its
+    globals (`torch/_dynamo/output_graph.py: import_source`, 2.13); the next shell has another.
+    """
+    for module in list(sys.modules.values()):
+        getattr(module, "__dict__", {}).pop("__import___main__", None)
 
 
 @pytest.fixture
