@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -86,7 +87,8 @@ def forget_main_module() -> None:
     globals (`torch/_dynamo/output_graph.py: import_source`, 2.13); the next shell has another.
     """
     for module in list(sys.modules.values()):
-        getattr(module, "__dict__", {}).pop("__import___main__", None)
+        if isinstance(module, ModuleType):
+            vars(module).pop("__import___main__", None)
 
 
 @pytest.fixture
