@@ -153,7 +153,14 @@ def argument_parser() -> argparse.ArgumentParser:
         add_help=False,
         allow_abbrev=False,
     )
-    what = parser.add_argument_group("as torch.compile's arguments")
+    _add_compile_arguments(parser.add_argument_group("as torch.compile's arguments"))
+    _add_run_arguments(parser.add_argument_group("how the cell runs"))
+    _add_target_arguments(parser.add_argument_group("for a GPU that need not be there"))
+    _add_report_arguments(parser.add_argument_group("the report"))
+    return parser
+
+
+def _add_compile_arguments(what: argparse._ArgumentGroup) -> None:
     what.add_argument("--fullgraph", action="store_true", help="a graph break is an error")
     what.add_argument(
         "--backend",
@@ -171,7 +178,9 @@ def argument_parser() -> argparse.ArgumentParser:
         type=_setting,
         help="an Inductor option (repeatable)",
     )
-    how = parser.add_argument_group("how the cell runs")
+
+
+def _add_run_arguments(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--compile",
         choices=COMPILE_MODES,
@@ -195,23 +204,6 @@ def argument_parser() -> argparse.ArgumentParser:
         help="afterwards measure each compiled call on copies of its inputs, eagerly and compiled: "
         "times, kernels, launches",
     )
-    how.add_argument(
-        "--target",
-        metavar="SPEC",
-        action="append",
-        type=_target,
-        help="beside the run, generate and compile the kernels for a GPU that need not be there "
-        f"(repeatable): {', '.join(DEVICES)}",
-    )
-    how.add_argument(
-        "--sass", action="store_true", help="with --target, disassemble the binaries of CUDA, too"
-    )
-    how.add_argument(
-        "--interpret",
-        action="store_true",
-        help="with --target, run the Triton kernels on the cell's inputs in Triton's interpreter, "
-        "on the CPU, and compare with eager",
-    )
     how.add_argument("--device", metavar="NAME", help="run under torch.device(NAME)")
     how.add_argument(
         "--config",
@@ -221,7 +213,29 @@ def argument_parser() -> argparse.ArgumentParser:
         help="a torch._dynamo.config or torch._inductor.config setting, for this cell alone "
         "(repeatable)",
     )
-    then = parser.add_argument_group("the report")
+
+
+def _add_target_arguments(target: argparse._ArgumentGroup) -> None:
+    target.add_argument(
+        "--target",
+        metavar="SPEC",
+        action="append",
+        type=_target,
+        help="beside the run, generate and compile the kernels for it "
+        f"(repeatable): {', '.join(DEVICES)}",
+    )
+    target.add_argument(
+        "--sass", action="store_true", help="with --target, disassemble the binaries of CUDA, too"
+    )
+    target.add_argument(
+        "--interpret",
+        action="store_true",
+        help="with --target, run the Triton kernels on the cell's inputs in Triton's interpreter, "
+        "on the CPU, and compare with eager",
+    )
+
+
+def _add_report_arguments(then: argparse._ArgumentGroup) -> None:
     then.add_argument("--save", metavar="FILE", help="write it to FILE: .html, .json or .json.gz")
     then.add_argument(
         "--view",
@@ -230,7 +244,6 @@ def argument_parser() -> argparse.ArgumentParser:
         help="how it is displayed: auto adds the interactive explorer in a notebook",
     )
     then.add_argument("--name", metavar="NAME", default="", help="keep it under this name")
-    return parser
 
 
 def wants_help(line: str) -> bool:
