@@ -1,0 +1,118 @@
+"""What Inductor made: kernels, buffers, output code."""
+
+from __future__ import annotations
+
+from dynamo_nb.record.types.base import Data, StackFrame
+
+__all__ = ["Buffer", "Folded", "Kernel", "NotFused", "OutputCode", "SkippedCudagraph"]
+
+
+class Kernel(Data, frozen=True):
+    """One generated kernel or extern call.
+
+    `language` is `cpp`, `triton` or `extern`; `graph` is the name of the post-grad graph whose
+    `nodes` were fused into it; `calls` counts its call sites in the output code.
+
+    Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
+    kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
+    sizes that are symbols count with the values seen. `replaces` is how many operators eager would
+    run for it, one launch each.
+    """
+
+    name: str
+    language: str
+    graph: str = ""
+    code: str = ""
+    nodes: list[str] = []
+    calls: int = 0
+    code_line: int | None = None
+    reads: dict[str, int] = {}
+    writes: dict[str, int] = {}
+    flops: int | None = None
+    replaces: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that it reads and writes."""
+        return sum(self.reads.values()) + sum(self.writes.values())
+
+    @property
+    def intensity(self) -> float | None:
+        """Arithmetic operations a byte; None where either is not known."""
+        return self.flops / self.bytes if self.bytes and self.flops is not None else None
+
+
+class Buffer(Data, frozen=True):
+    """A piece of memory that kernels of a graph read or write.
+
+    `role` is `input`, `constant`, `intermediate` or `output`, `node` the post-grad node that it
+    holds. `reuses` is the buffer whose memory it takes over, `in_place` tells that the kernel which
+    writes it reads that one. `saved` tells that the forward keeps it for backward. `mutates` and
+    `views` are buffers whose memory it is.
+    """
+
+    name: str
+    graph: str
+    role: str
+    node: str = ""
+    shape: list[int | str] = []
+    stride: list[int | str] = []
+    dtype: str = ""
+    device: str = "cpu"
+    bytes: int = 0
+    reuses: str = ""
+    in_place: bool = False
+    saved: bool = False
+    mutates: list[str] = []
+    views: list[str] = []
+
+
+class Folded(Data, frozen=True):
+    """A call node of a post-grad graph that no kernel computes, and why.
+
+    `why` is `view` (another way to look at memory), `result` (one of several results of a call),
+    `size` (arithmetic on sizes, done in Python), `constant` (put in where it is used), `dead`
+    (nothing uses it), `effect` (it returns nothing); empty where that is not known.
+    """
+
+    graph: str
+    node: str
+    why: str = ""
+
+
+class NotFused(Data, frozen=True):
+    """Two groups of operations that stay apart though one reads what the other writes.
+
+    `writer` and `reader` are the kernels that they are in, which may be the same where it has
+    several loops. `reason` is Inductor's, empty where its backend declined without one; `loops` are
+    the sizes of both groups' loops. `bytes` is what `buffers` make the two write and read.
+    """
+
+    graph: str
+    writer: str
+    reader: str
+    reason: str = ""
+    buffers: list[str] = []
+    bytes: int = 0
+    writer_nodes: list[str] = []
+    reader_nodes: list[str] = []
+    loops: list[str] = []
+
+
+class SkippedCudagraph(Data, frozen=True):
+    """A graph of which no CUDA graph will be recorded though it was asked for, and torch's reason.
+
+    `frame` is the line that torch found to be the cause.
+    """
+
+    graph: str
+    reason: str
+    frame: StackFrame | None = None
+    user_stack: list[StackFrame] = []
+
+
+class OutputCode(Data, frozen=True):
+    """The Python module that Inductor wrote for one graph."""
+
+    graph: str
+    code: str
