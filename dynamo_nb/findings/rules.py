@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dynamo_nb.findings.breaks import graph_break
+from dynamo_nb.findings.calls import never_entered
 from dynamo_nb.findings.cudagraphs import cudagraph_skipped
 from dynamo_nb.findings.differs import result_differs
 from dynamo_nb.findings.dims import specialized_dim
-from dynamo_nb.findings.eager import never_entered, not_compiled
+from dynamo_nb.findings.eager import not_compiled
 from dynamo_nb.findings.errors import compile_error
 from dynamo_nb.findings.fusion import kernel_not_fused
 from dynamo_nb.findings.hooks import unguarded_hook
