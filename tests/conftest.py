@@ -84,8 +84,12 @@ def forget_main_module() -> None:
     """Take away what Dynamo left of this shell's `__main__` in torch's modules.
 
     A function of torch's own that is compiled around one of the notebook's keeps that module in its
-    globals (`torch/_dynamo/output_graph.py: import_source`, 2.13); the next shell has another.
+    globals, and the import is cached (`torch/_dynamo/symbolic_convert.py: import_source` and
+    `_import_module`, 2.13); the next shell has another.
     """
+    from torch._dynamo import symbolic_convert
+
+    symbolic_convert._import_module.cache_clear()
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType):
             vars(module).pop("__import___main__", None)
