@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dynamo_nb.record.launches import grid_of
-from dynamo_nb.target.devices import DEVICES
+from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
 from dynamo_nb.target.texts import text_of
 
@@ -52,7 +52,9 @@ def test_devices_are_whole(spec):
     device = DEVICES[spec]
     properties = device.properties()
     assert device.spec == spec
-    assert device.sources
+    assert set(device.sources) == set(FIGURES) <= set(device.__struct_fields__)
+    cited = [line.partition(": ")[0].split(", ") for line in device.cited]
+    assert sorted(name for names in cited for name in names) == sorted(FIGURES)
     assert device.threads % device.warp == 0
     assert device.block_shared <= device.shared
     assert properties["major"] * 10 + properties["minor"] == (
@@ -63,6 +65,27 @@ def test_devices_are_whole(spec):
 
 
 @pytest.mark.parametrize(
+    ("spec", "name"),
+    [("cuda:80", "NVIDIA A100"), ("cuda:90", "NVIDIA H100"), ("hip:gfx942", "AMD MI300X")],
+)
+def test_rates_are_those_of_torchs_table(spec, name):
+    """Dense; torch rounds the A100's 312 up to 312.5."""
+    info = importlib.import_module("torch._inductor.analysis.device_info").lookup_device_info(name)
+    device = DEVICES[spec]
+    assert device.bandwidth == info.dram_bw_gbs * 1e9
+    tops = {str(key).removeprefix("torch."): value for key, value in info.tops.items()}
+    for dtype, rate in device.flops.items():
+        if dtype == "float8_e4m3fn":
+            continue  # torch's table has this one of float8 by other names alone
+        dense = tops[dtype] if dtype in ("float32", "float64") else tops[dtype] / _sparse(info)
+        assert rate == pytest.approx(dense * 1e12, rel=0.002), dtype
+
+
+def _sparse(info) -> int:
+    return getattr(info, "tops_sparsity_factor", 1)
+
+
+@pytest.mark.parametrize(
     ("spec", "threads", "registers", "shared", "share", "limited_by"),
     [
         ("cuda:80", 256, 32, 0, 1.0, ""),
@@ -70,13 +93,14 @@ def test_devices_are_whole(spec):
         ("cuda:80", 128, 255, 0, 0.125, "registers"),
         ("cuda:80", 128, 32, 80 * 1024, 0.125, "shared memory"),
         ("cuda:90", 32, 16, 0, 0.5, "blocks"),
+        ("cuda:90", 32, 16, 10000, 20 / 64, "shared memory"),
         ("cuda:89", 1024, 32, 0, 2 / 3, "threads"),
         ("hip:gfx942", 256, 64, 0, 1.0, ""),
         ("hip:gfx942", 256, 128, 0, 0.5, "registers"),
     ],
 )
 def test_occupancy(spec, threads, registers, shared, share, limited_by):
-    """Figures of the vendors' own calculators."""
+    """Figures of the vendors' own calculators: NVIDIA's is `cuda_occupancy.h`."""
     found = occupancy(DEVICES[spec], threads, registers, shared)
     assert found["share"] == pytest.approx(share)
     assert found["limited_by"] == limited_by

@@ -20,6 +20,7 @@ from dynamo_nb.record.types import (
     Timing,
 )
 from dynamo_nb.views.html import to_html
+from dynamo_nb.views.roofline import measured_text
 from dynamo_nb.views.text import to_text
 from dynamo_nb.views.timings import timing_text
 
@@ -251,6 +252,27 @@ def test_html_has_the_times():
     html = re.sub(r"<[^>]+>", " ", to_html(measured()))
     for text in ("times against eager", "3 ms ± 100 µs", "5.0 MB", "2.0 MB", "cpp_fused_0", "100%"):
         assert text in html
+
+
+@pytest.mark.parametrize(
+    ("seconds", "flops", "said"),
+    [
+        (2e-3, 10**6, "50% of what is possible"),
+        (1e-3, 10**6, "100% of what is possible"),
+        (5e-4, 10**6, "faster than memory allows: the data stays in cache"),
+        (5e-4, 10**8, "faster than the arithmetic measured on this machine"),
+    ],
+)
+def test_a_kernel_beats_its_floor_only_with_a_reason(seconds, flops, said):
+    kernel = Kernel(name="k", language="cpp", reads={"a": 10**6}, flops=flops, graph="post_grad")
+    entry = Compile(compile_id="0/0", kernels=[kernel])
+    time = KernelTime(name="k", calls=1, seconds=seconds, compile=entry.key, graph=kernel.graph)
+    record = CellRecord(
+        source="f(x)\n",
+        timings=[Timing(name="f", status="timed", kernels=[time])],
+        machines=[Machine(device="cpu", bandwidth=1e9, flops={"float32": 8e9})],
+    )
+    assert measured_text(record, entry, kernel).endswith(f"a call of the function, {said}")
 
 
 def test_measured_kernels_stand_under_the_roofline():

@@ -103,7 +103,7 @@ class Targeting:
             "spec": sent.spec,
             "device": device.name,
             "properties": {**device.properties(), **figures},
-            "sources": device.sources,
+            "sources": device.cited,
             "unknown": list(_UNKNOWN),
             "answer": answer.data,
             "error": graph.problem or answer.error,

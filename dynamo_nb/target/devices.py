@@ -1,8 +1,8 @@
 """The GPUs that can be a target: what steers Inductor's and Triton's choices, and where it is from.
 
-No figure is measured here. Limits of a multiprocessor are those of the vendor's tables; counts of
-multiprocessors, L2 and memory are what torch printed for the device in public threads, as
-`torch.cuda.get_device_properties` is what Inductor asks.
+No figure is measured here, and each names its source: what could be opened and compared. Counts of
+multiprocessors, L2 and memory are those that `torch.cuda.get_device_properties` gives, as that is
+what Inductor asks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-__all__ = ["DEVICES", "Device"]
+__all__ = ["DEVICES", "FIGURES", "Device"]
 
 KB, MB, GB = 1 << 10, 1 << 20, 1 << 30
 
@@ -21,8 +21,9 @@ class Device(Struct, frozen=True, kw_only=True):
 
     Sizes are in bytes. `block_shared` is what one block may opt in to, `shared` what a
     multiprocessor has; `registers` are those of 32 bits that a multiprocessor has, and a warp gets
-    them in units of `register_unit` a thread. `bandwidth` is in bytes and `flops` in operations a
-    second, by dtype and dense.
+    them in units of `register_unit` a thread; a block gets shared memory in units of `shared_unit`.
+    `bandwidth` is in bytes and `flops` in operations a second, by dtype and dense. `sources` says
+    where each of the `FIGURES` is from.
     """
 
     spec: str
@@ -37,11 +38,12 @@ class Device(Struct, frozen=True, kw_only=True):
     block_shared: int
     shared: int
     reserved_shared: int
+    shared_unit: int
     l2: int
     memory: int
     bandwidth: float
     flops: dict[str, float]
-    sources: list[str]
+    sources: dict[str, str]
 
     @property
     def backend(self) -> str:
@@ -52,6 +54,14 @@ class Device(Struct, frozen=True, kw_only=True):
     def capability(self) -> tuple[int, int]:
         """What `torch.cuda.get_device_capability` returns."""
         return (9, 4) if isinstance(self.arch, str) else divmod(self.arch, 10)
+
+    @property
+    def cited(self) -> list[str]:
+        """The sources, each with the figures that are from it."""
+        return [
+            f"{', '.join(name for name in FIGURES if self.sources[name] == source)}: {source}"
+            for source in dict.fromkeys(self.sources.values())
+        ]
 
     def properties(self) -> dict[str, Any]:
         """Return the fields of `torch.cuda.get_device_properties`."""
@@ -77,103 +87,178 @@ class Device(Struct, frozen=True, kw_only=True):
         }
 
 
-_LIMITS = "CUDA C++ Programming Guide, technical specifications per compute capability"
+#: What a device is described by; `Device.sources` has each.
+FIGURES = (
+    "multiprocessors",
+    "registers",
+    "register_unit",
+    "threads",
+    "blocks",
+    "block_shared",
+    "shared",
+    "reserved_shared",
+    "shared_unit",
+    "l2",
+    "memory",
+    "bandwidth",
+    "flops",
+)
+
+#: What all NVIDIA architectures from 7.5 on share.
+_CUDA: dict[str, Any] = {"warp": 32, "registers": 65536, "register_unit": 8}
+
+_TRAITS = "NVIDIA CCCL, cuda/__device/arch_traits.h"
+_CALCULATOR = "CUDA Toolkit 13.5, cuda_occupancy.h"
+_PRINT = "torch's own print of the device"
+_TORCH = "torch/_inductor/analysis/device_info.py, from the vendor's data sheet"
+_B200 = "NVIDIA's Blackwell data sheet (HGX B200) as quoted by pytorch/pytorch#193471"
+_QUERY = "the driver's answers in pytorch/ao#4002"
+_ROCM = "ROCm documentation, GPU specifications"
+_LLVM = "LLVM, AMDGPU backend (AMDGPUUsage and its tests)"
+_UNVERIFIED = "not verified: NVIDIA's Ada white paper could not be opened; public tables agree"
+
+
+def _sources(device: str, memory: str, rates: str) -> dict[str, str]:
+    """Return the sources of an NVIDIA device: of its counts, its memory's size, and its rates."""
+    return {
+        **dict.fromkeys(FIGURES, _TRAITS),
+        **dict.fromkeys(("register_unit", "shared_unit"), _CALCULATOR),
+        **dict.fromkeys(("multiprocessors", "l2"), device),
+        "memory": memory,
+        **dict.fromkeys(("bandwidth", "flops"), rates),
+    }
+
+
+def _rates(**rates: float) -> dict[str, float]:
+    """Return operations a second by dtype; both formats of float8 have the same rate."""
+    eight = rates.pop("float8", 0.0)
+    return {**rates, **({"float8_e4m3fn": eight, "float8_e5m2": eight} if eight else {})}
+
 
 _DEVICES = (
     Device(
+        **_CUDA,
         spec="cuda:75",
         name="Tesla T4",
         arch=75,
-        warp=32,
         multiprocessors=40,
-        registers=65536,
-        register_unit=8,
         threads=1024,
         blocks=16,
         block_shared=64 * KB,
         shared=64 * KB,
         reserved_shared=0,
+        shared_unit=256,
         l2=4 * MB,
-        memory=15 * GB,
+        memory=15095 * MB,
         bandwidth=320e9,
-        flops={"float32": 8.1e12, "float16": 65e12},
-        sources=[_LIMITS, "NVIDIA T4 data sheet"],
+        flops=_rates(float32=8.1e12, float16=65e12, int8=130e12),
+        sources={
+            **_sources(
+                _PRINT, _PRINT, "NVIDIA's T4 data sheet as quoted by Lightning's throughput.py"
+            ),
+            "bandwidth": "the driver's answer in NVIDIA/DALI#1813",
+        },
     ),
     Device(
+        **_CUDA,
         spec="cuda:80",
         name="NVIDIA A100-SXM4-80GB",
         arch=80,
-        warp=32,
         multiprocessors=108,
-        registers=65536,
-        register_unit=8,
         threads=2048,
         blocks=32,
         block_shared=163 * KB,
         shared=164 * KB,
         reserved_shared=1 * KB,
+        shared_unit=128,
         l2=40 * MB,
         memory=80 * GB,
         bandwidth=2039e9,
-        flops={"float32": 19.5e12, "tf32": 156e12, "float16": 312e12, "bfloat16": 312e12},
-        sources=[_LIMITS, "NVIDIA A100 data sheet"],
+        flops=_rates(
+            float64=19.5e12,
+            float32=19.5e12,
+            tf32=156e12,
+            float16=312e12,
+            bfloat16=312e12,
+            int8=624e12,
+        ),
+        sources=_sources("the driver's answers in bottlerocket#3873", _TORCH, _TORCH),
     ),
     Device(
+        **_CUDA,
         spec="cuda:89",
         name="NVIDIA GeForce RTX 4090",
         arch=89,
-        warp=32,
         multiprocessors=128,
-        registers=65536,
-        register_unit=8,
         threads=1536,
         blocks=24,
         block_shared=99 * KB,
         shared=100 * KB,
         reserved_shared=1 * KB,
+        shared_unit=128,
         l2=72 * MB,
-        memory=24 * GB,
+        memory=24563 * MB,
         bandwidth=1008e9,
-        flops={"float32": 82.6e12, "tf32": 82.6e12, "float16": 165.2e12, "bfloat16": 165.2e12},
-        sources=[_LIMITS, "NVIDIA Ada GPU architecture white paper, RTX 4090"],
+        flops=_rates(
+            float32=82.6e12,
+            tf32=82.6e12,
+            float16=165.2e12,
+            bfloat16=165.2e12,
+            float8=330.3e12,
+        ),
+        sources=_sources(_PRINT, _PRINT, _UNVERIFIED),
     ),
     Device(
+        **_CUDA,
         spec="cuda:90",
         name="NVIDIA H100 80GB HBM3",
         arch=90,
-        warp=32,
         multiprocessors=132,
-        registers=65536,
-        register_unit=8,
         threads=2048,
         blocks=32,
         block_shared=227 * KB,
         shared=228 * KB,
         reserved_shared=1 * KB,
+        shared_unit=128,
         l2=50 * MB,
         memory=81089 * MB,
         bandwidth=3350e9,
-        flops={"float32": 66.9e12, "tf32": 494.7e12, "float16": 989.4e12, "bfloat16": 989.4e12},
-        sources=[_LIMITS, "NVIDIA H100 data sheet, SXM5", "torch's own print of the device"],
+        flops=_rates(
+            float64=67e12,
+            float32=67e12,
+            tf32=494.5e12,
+            float16=989.5e12,
+            bfloat16=989.5e12,
+            float8=1979e12,
+            int8=1979e12,
+        ),
+        sources=_sources(_PRINT, _PRINT, _TORCH),
     ),
     Device(
+        **_CUDA,
         spec="cuda:100",
         name="NVIDIA B200",
         arch=100,
-        warp=32,
         multiprocessors=148,
-        registers=65536,
-        register_unit=8,
         threads=2048,
         blocks=32,
         block_shared=227 * KB,
         shared=228 * KB,
         reserved_shared=1 * KB,
-        l2=126 * MB,
-        memory=182642 * MB,
-        bandwidth=8000e9,
-        flops={"float32": 75e12, "tf32": 1.1e15, "float16": 2.25e15, "bfloat16": 2.25e15},
-        sources=[_LIMITS, "NVIDIA DGX B200 data sheet", "torch's own print of the device"],
+        shared_unit=128,
+        l2=253 * MB // 2,
+        memory=182630 * MB,
+        bandwidth=7700e9,
+        flops=_rates(
+            float64=37e12,
+            float32=75e12,
+            tf32=1125e12,
+            float16=2250e12,
+            bfloat16=2250e12,
+            float8=4500e12,
+            int8=4500e12,
+        ),
+        sources=_sources(_QUERY, _QUERY, _B200),
     ),
     Device(
         spec="hip:gfx942",
@@ -188,11 +273,28 @@ _DEVICES = (
         block_shared=64 * KB,
         shared=64 * KB,
         reserved_shared=0,
+        shared_unit=512,
         l2=4 * MB,
         memory=196592 * MB,
         bandwidth=5300e9,
-        flops={"float32": 163.4e12, "tf32": 653.7e12, "float16": 1307.4e12, "bfloat16": 1307.4e12},
-        sources=["AMD CDNA 3 ISA reference", "AMD Instinct MI300X data sheet", "ROCm/ROCm#4203"],
+        flops={
+            "float64": 163.4e12,
+            "float32": 163.4e12,
+            "tf32": 653.7e12,
+            "float16": 1307.4e12,
+            "bfloat16": 1307.4e12,
+            "float8_e4m3fnuz": 2614.9e12,
+            "float8_e5m2fnuz": 2614.9e12,
+            "int8": 2614.9e12,
+        },
+        sources={
+            **dict.fromkeys(FIGURES, _ROCM),
+            **dict.fromkeys(
+                ("register_unit", "threads", "blocks", "reserved_shared", "shared_unit"), _LLVM
+            ),
+            **dict.fromkeys(("l2", "memory"), "torch's own print of the device in ROCm#4203"),
+            **dict.fromkeys(("bandwidth", "flops"), _TORCH),
+        },
     ),
 )
 

@@ -21,7 +21,7 @@ def occupancy(device: Device, threads: int, registers: int, shared: int) -> dict
     if registers:
         limits["registers"] = _warps_by_registers(device, registers) // warps
     if shared:
-        limits["shared memory"] = device.shared // (shared + device.reserved_shared)
+        limits["shared memory"] = device.shared // _shared_of_a_block(device, shared)
     limited_by = min(limits, key=lambda name: limits[name])
     resident = limits[limited_by] * warps
     return {
@@ -37,3 +37,9 @@ def _warps_by_registers(device: Device, registers: int) -> int:
     unit = device.register_unit
     of_a_warp = -(-registers // unit) * unit * device.warp
     return 4 * (device.registers // 4 // of_a_warp)
+
+
+def _shared_of_a_block(device: Device, shared: int) -> int:
+    """Return what a block takes of the shared memory: with what is reserved, in whole units."""
+    unit = device.shared_unit
+    return -(-(shared + device.reserved_shared) // unit) * unit

@@ -75,9 +75,21 @@ def measured_text(record: CellRecord, entry: Compile, kernel: Kernel) -> str:
         text = f"{time_text(time.seconds)} a call of the function"
         floors = [floor(machine, kernel) for machine in record.machines]
         if floors and floors[0] is not None and time.seconds:
-            text += f", {100 * floors[0].seconds / time.seconds:.0f}% of what is possible"
+            text += f", {_share_text(floors[0], time.seconds)}"
         parts.append(text)
     return "; ".join(parts)
+
+
+#: Why a kernel is faster than its floor, by what bounds it.
+_FASTER = {
+    "memory": "faster than memory allows: the data stays in cache",
+    "arithmetic": "faster than the arithmetic measured on this machine",
+}
+
+
+def _share_text(floor: Floor, seconds: float) -> str:
+    share = round(100 * floor.seconds / seconds)
+    return _FASTER[floor.bound] if share > 100 else f"{share}% of what is possible"
 
 
 def times_of(record: CellRecord, entry: Compile, kernel: Kernel) -> list[KernelTime]:
