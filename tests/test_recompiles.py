@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_nb.record.types import RecompileReason
+from dynamo_nb.record.types import Guard, RecompileReason, Ref
 from tests.capturing import Captured
 from tests.conftest import Shell
 
@@ -355,6 +355,66 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
         "True",
         "False",
     ),
+    "default device": (
+        """
+        def f(x):
+            return x + 1
+        x = torch.ones(3)
+        compiled(f)(x)
+        torch.set_default_device("cpu")
+        try:
+            compiled(f)(x)  # @call
+        finally:
+            torch.set_default_device(None)
+        """,
+        "",
+        "default device",
+        "None",
+        "cpu",
+    ),
+    "torch function mode": (
+        """
+        from torch.overrides import TorchFunctionMode
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, f, types, args=(), kwargs=None):
+                return f(*args, **(kwargs or {}))
+        def f(x):
+            return x + 1
+        compiled(f)(torch.ones(3))
+        with Mode():
+            compiled(f)(torch.ones(3))  # @call
+        """,
+        "",
+        "torch function modes",
+        "none",
+        "Mode",
+    ),
+    "two that are now one": (
+        """
+        def f(x, y):
+            return x + y
+        x, y = torch.ones(3), torch.ones(3)
+        compiled(f)(x, y)
+        compiled(f)(x, x)  # @call
+        """,
+        "",
+        "x is y",
+        "False",
+        "True",
+    ),
+    "one that is now two": (
+        """
+        def f(x, y):
+            return x + y
+        x, y = torch.ones(3), torch.ones(3)
+        compiled(f)(x, x)
+        compiled(f)(x, y)  # @call
+        """,
+        "",
+        "y is x",
+        "True",
+        "False",
+    ),
     "autocast": (
         """
         def f(x):
@@ -424,20 +484,43 @@ def _marked(source: str, mark: str) -> int | None:
     return next((n for n, line in enumerate(lines, 1) if f"@{mark}" in line), None)
 
 
-def _first_reason(source: str) -> RecompileReason:
+def _captured(source: str) -> Any:
     captured: Any = Captured(source)
     assert captured.error is None, captured.error
     assert captured.record.notes == []
     assert [c.compile_id for c in captured.record.compiles] == ["0/0", "0/1"]
-    reason: RecompileReason = captured.record.compiles[1].recompile_reasons[0]
-    return reason
+    return captured.record
+
+
+def _blamed(record: Any, index: int) -> list[Guard]:
+    """Return the guards that a reason of the recompile is linked to."""
+    here = Ref("0/1", "recompile", str(index))
+    found = [x.b for x in record.links if x.kind == "recompile-guard" and x.a == here]
+    assert all((ref.compile, ref.artifact) == ("0/0", "guard") for ref in found)
+    return [record.compiles[0].guards[int(ref.key)] for ref in found]
+
+
+#: The guard that torch makes the failing check of, where it bears another name or source.
+OTHER_NAMES = {
+    "dict length": ("DICT_KEYS_MATCH", "L['options']"),
+    "dict key": ("DICT_KEYS_MATCH", "L['options']"),
+    "function identity": ("CLOSURE_MATCH", "L['g']"),
+    "shape guard": ("SHAPE_ENV", ""),
+    "tensor size": ("TENSOR_MATCH", "L['x']"),
+}
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_recompile(kind: str) -> None:
     cell, source, name, was, now = CASES[kind]
     text = COMPILED + textwrap.dedent(cell).lstrip("\n")
-    reason = _first_reason(text)
+    record = _captured(text)
+    reasons: list[RecompileReason] = record.compiles[1].recompile_reasons
+    reason = reasons[0]
+    for index in range(len(reasons)):
+        assert _blamed(record, index), "a recompile leads to the guard that failed"
+    if kind in OTHER_NAMES:
+        assert [(g.kind, g.source) for g in _blamed(record, 0)] == [OTHER_NAMES[kind]]
     assert (reason.source, reason.name) == (source, name)
     assert (reason.was, reason.now) == (was, now)
     assert reason.entry == "0/0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dynamo_nb.record.blamed import blamed
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
@@ -80,11 +81,8 @@ def _recompile_links(compile_: Compile, record: CellRecord) -> Iterator[Link]:
         here = Ref(compile_.key, "recompile", str(index))
         yield Link("recompile-compile", here, Ref(compile_.key, "compile", ""))
         entry = compiles.get(reason.entry)
-        for number, guard in enumerate(entry.guards if entry else ()):
-            if guard.source == reason.source and (
-                guard.kind == reason.kind or reason.guard in guard.code
-            ):
-                yield Link("recompile-guard", here, Ref(reason.entry, "guard", str(number)))
+        for number in blamed(reason, entry.guards if entry else []):
+            yield Link("recompile-guard", here, Ref(reason.entry, "guard", str(number)))
 
 
 def _instruction_links(compile_: Compile, record: CellRecord) -> Iterator[Link]:

@@ -144,22 +144,28 @@ export interface TableRow {
   to?: Ref | null;
 }
 
-const MOST = 500; // rows of a table that are drawn
+const PAGE = 500; // rows of a table that are drawn at a time
 
-/** A small table; the first cell of a row with a ref is a button for it. Empty columns are left out. */
+/**
+ * A small table; the first cell of a row with a ref is a button for it. Empty columns are left out,
+ * long tables are leafed through.
+ */
 export function Table(props: { label: string; columns: string[]; rows: TableRow[] }): VNode {
-  const rows = props.rows.slice(0, MOST);
-  const kept = props.columns.map((_, index) => rows.some(({ cells }) => !!cells[index]));
-  const left = props.rows.length - rows.length;
+  const [wanted, turn] = useState(0);
+  const count = props.rows.length;
+  const page = Math.min(wanted, Math.max(0, Math.ceil(count / PAGE) - 1)); // rows may have become fewer
+  const from = page * PAGE;
+  const rows = props.rows.slice(from, from + PAGE);
+  const kept = props.columns.map((_, index) => props.rows.some(({ cells }) => !!cells[index]));
   return (
     <div class="dnx-wide" tabIndex={0} role="group" aria-label={props.label}>
-      <table>
+      <table aria-rowcount={count + 1}>
         <thead>
           <tr>{props.columns.map((title, index) => kept[index] && <th key={index}>{title}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map(({ cells, to }, row) => (
-            <tr key={row} {...linked(to)}>
+            <tr key={from + row} aria-rowindex={from + row + 2} {...linked(to)}>
               {cells.map((cell, index) => {
                 const shown = index === 0 && to ? <Chip to={to}>{cell}</Chip> : cell;
                 return kept[index] && <td key={index}>{shown}</td>;
@@ -168,10 +174,36 @@ export function Table(props: { label: string; columns: string[]; rows: TableRow[
           ))}
         </tbody>
       </table>
-      {left > 0 && <p class="dnx-dim">… {left} more</p>}
+      {count > PAGE && (
+        <div class="dnx-bar dnx-turn" role="group" aria-label={`pages of ${props.label}`}>
+          <Turn sign="◂" label="earlier rows" to={page - 1} last={from === 0} turn={turn} />
+          <span role="status">
+            rows {from + 1}–{from + rows.length} of {count}
+          </span>
+          <Turn sign="▸" label="later rows" to={page + 1} last={from + PAGE >= count} turn={turn} />
+        </div>
+      )}
     </div>
   );
 }
+
+/** A button to another page of a table; it stays where there is none, so that focus does too. */
+const Turn = (props: {
+  sign: string;
+  label: string;
+  to: number;
+  last: boolean;
+  turn(page: number): void;
+}): VNode => (
+  <button
+    class="dnx-button"
+    aria-label={props.label}
+    aria-disabled={props.last}
+    onClick={() => props.last || props.turn(props.to)}
+  >
+    {props.sign}
+  </button>
+);
 
 /** Anything with a ref, as a small button. */
 export const Chip = (props: { to: Ref; className?: string; children: ComponentChildren }): VNode => (

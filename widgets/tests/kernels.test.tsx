@@ -1,6 +1,9 @@
 /** Graph passes, what is known of kernels, targets, and modified bytecode that leads elsewhere. */
 import { afterEach, describe, expect, test } from "vitest";
-import { mounted, point, record, settled, source, type Mounted } from "./app";
+import { render } from "preact";
+import { shareText } from "../src/quantities";
+import { Table } from "../src/ui";
+import { mounted, point, press, record, settled, source, type Mounted } from "./app";
 
 let app: Mounted;
 afterEach(() => app.close());
@@ -83,7 +86,9 @@ describe("kernels of this machine", () => {
     expect(facts["operations"]).toBe("73,728");
     expect(facts["operations a byte"]).toBe("0.447");
     expect(facts["at best"]).toMatch(/^45 µs, bound by memory \(CPU/);
-    expect(facts["measured"]).toMatch(/µs a call of the function, \d+% of what is possible$/);
+    expect(facts["measured"]).toMatch(
+      /µs a call of the function, faster than memory allows: the data stays in cache$/,
+    );
     expect(facts["not fused"]).toContain("no shared data");
   });
 
@@ -107,6 +112,12 @@ describe("kernels of this machine", () => {
     await tab("without a kernel");
     expect(pane.querySelector("tbody tr")?.textContent).toBe("permuteinferenceanother way to look at memory");
   });
+});
+
+test("a kernel that beats its floor says why", () => {
+  expect(shareText({ seconds: 1, bound: "memory" }, 2)).toBe("50% of what is possible");
+  expect(shareText({ seconds: 1, bound: "memory" }, 0.5)).toBe("faster than memory allows: the data stays in cache");
+  expect(shareText({ seconds: 1, bound: "arithmetic" }, 0.5)).toContain("faster than the arithmetic");
 });
 
 describe("a target", () => {
@@ -182,6 +193,39 @@ describe("a target", () => {
     expect(kernels().length).toBe(3);
   });
 
+  test("its output code is beside that of this machine, and its kernels light their lines", async () => {
+    app = await mounted(source(record({}, "gpu")));
+    const pane = await app.section("Code");
+    const list = (): HTMLElement => pane.querySelector<HTMLElement>("[role=listbox]")!;
+    expect(list().getAttribute("aria-label")).toBe("output code of post_grad.inference");
+    expect(pane.textContent).not.toContain("predicted");
+    await tab("cuda:90");
+    expect(list().getAttribute("aria-label")).toBe("output code of cuda:90/post_grad.inference");
+    expect(pane.textContent).toContain("predicted: not run, not autotuned");
+    list().dispatchEvent(new Event("scroll")); // to its first kernel
+    await settled();
+    expect(list().textContent).toContain("async_compile.triton(");
+    const row = [...list().querySelectorAll<HTMLElement>("[data-dnx-ref]")].find((one) =>
+      one.textContent?.includes("triton_per_fused__softmax_cos"),
+    )!;
+    point(row);
+    expect(litLines()).toEqual([4, 5]);
+    await tab("this machine");
+    expect(list().getAttribute("aria-label")).toBe("output code of post_grad.inference");
+  });
+
+  test("a kernel that is held leads to its target's output code", async () => {
+    app = await mounted(source(record({}, "gpu")));
+    await app.section("Kernels");
+    await tab("cuda:90");
+    kernels()[1]!.click();
+    await settled();
+    const pane = await app.section("Code");
+    expect(pane.querySelector("[role=listbox]")?.getAttribute("aria-label")).toBe(
+      "output code of cuda:90/post_grad.inference",
+    );
+  });
+
   test("one that came to nothing says why", async () => {
     const whole = record({}, "gpu");
     const targets = [{ ...whole.compiles[0]!.targets[0]!, kernels: [], binaries: [], error: "no such operator" }];
@@ -196,8 +240,8 @@ describe("a target", () => {
 test("modified bytecode has a chip that goes to the compile of its resume function", async () => {
   app = await mounted(source(record()));
   const pane = await app.section("Bytecode");
-  const after = pane.querySelectorAll<HTMLElement>("[role=listbox]")[1]!;
-  expect(pane.querySelectorAll("[role=listbox]")[0]!.querySelector(".dnx-chip")).toBeNull();
+  const after = pane.querySelector<HTMLElement>("[role=grid]")!;
+  expect(pane.querySelector("[role=listbox] .dnx-chip")).toBeNull();
   after.scrollTop = 90 * 19;
   after.dispatchEvent(new Event("scroll"));
   await settled();
@@ -208,4 +252,61 @@ test("modified bytecode has a chip that goes to the compile of its resume functi
   chip.click();
   await settled();
   expect(app.text(".dnx-compile[aria-pressed=true]")).toMatch(/^1\/0/);
+});
+
+test("the chip of an instruction is a button, which the right arrow reaches and the left leaves", async () => {
+  app = await mounted(source(record()));
+  const pane = await app.section("Bytecode");
+  const after = pane.querySelector<HTMLElement>("[role=grid]")!;
+  after.focus();
+  const move = async (key: string): Promise<void> => {
+    press(after, key);
+    after.dispatchEvent(new Event("scroll"));
+    await settled();
+  };
+  await move("End");
+  const row = (): HTMLElement => after.querySelector<HTMLElement>("[aria-selected=true]")!;
+  while (!row().querySelector("button")) await move("ArrowUp");
+  press(after, "ArrowRight");
+  const chip = document.activeElement as HTMLElement;
+  expect(chip.getAttribute("aria-label")).toMatch(/^(graph of|resumes in) \d\/\d: go to that compile$/);
+  expect(press(chip, "Enter")).toBe(true); // left to the button, whose click holds the compile
+  press(chip, "ArrowLeft");
+  expect(document.activeElement).toBe(after);
+  chip.click();
+  await settled();
+  expect(app.find(".dnx-compile[data-lit=now]").textContent).toContain(chip.textContent!.slice(-3));
+  expect(document.activeElement?.textContent).toBe("Bytecode");
+});
+
+test("every row of a table of 5 000 can be reached", async () => {
+  app = await mounted(source(record()));
+  const rows = Array.from({ length: 5000 }, (_, index) => ({ cells: [`row ${index + 1}`, ""] }));
+  const place = document.createElement("div");
+  render(<Table label="many" columns={["name", "nothing"]} rows={rows} />, place);
+  const seen = new Set<string>();
+  for (let page = 0; page < 11; page++) {
+    for (const one of place.querySelectorAll("tbody tr")) seen.add(one.textContent ?? "");
+    place.querySelector<HTMLElement>("[aria-label='later rows']")!.click();
+    await settled();
+  }
+  expect(seen.size).toBe(5000);
+  expect(place.querySelector("[role=status]")?.textContent).toBe("rows 4501–5000 of 5000");
+  expect(place.querySelector("tbody tr:last-child")?.getAttribute("aria-rowindex")).toBe("5001");
+  expect(place.querySelectorAll("th")).toHaveLength(1);
+  render(null, place);
+});
+
+test("every one of 5 000 guards can be reached", async () => {
+  const whole = record();
+  const [guard] = whole.compiles[0]!.guards;
+  const guards = Array.from({ length: 5000 }, (_, at) => ({ ...guard!, source: `L['x${at}']` }));
+  whole.compiles[0] = { ...whole.compiles[0]!, guards };
+  app = await mounted(source(whole));
+  const pane = await app.section("Guards");
+  const list = pane.querySelector<HTMLElement>(".dnx-guard-rows")!;
+  press(list, "End");
+  list.dispatchEvent(new Event("scroll"));
+  await settled();
+  expect(list.querySelector("[aria-posinset='5000']")?.getAttribute("aria-selected")).toBe("true");
 });

@@ -108,7 +108,7 @@ describe("on the recorded cell", () => {
 
   test("bytecode stands beside what replaced it", async () => {
     const pane = await app.section("Bytecode");
-    const lists = [...pane.querySelectorAll<HTMLElement>("[role=listbox]")];
+    const lists = [...pane.querySelectorAll<HTMLElement>(".dnx-list")];
     expect(lists.map((one) => one.getAttribute("aria-label"))).toEqual([
       "bytecode as written",
       "bytecode as compiled",
@@ -122,11 +122,11 @@ describe("on the recorded cell", () => {
 
   test("modified bytecode leads to the resume function that it calls", async () => {
     const pane = await app.section("Bytecode");
-    const after = pane.querySelectorAll<HTMLElement>("[role=listbox]")[1]!;
+    const after = pane.querySelector<HTMLElement>("[role=grid]")!;
     after.scrollTop = 90 * 19;
     after.dispatchEvent(new Event("scroll"));
     await settled();
-    const load = [...after.querySelectorAll<HTMLElement>("[role=option]")].find((one) =>
+    const load = [...after.querySelectorAll<HTMLElement>("[role=row]")].find((one) =>
       one.textContent?.includes("__resume_at"),
     );
     point(load!);

@@ -1,6 +1,9 @@
 /**
  * A list of rows of one height of which only those on screen exist. It is a listbox: arrow keys
  * move, Enter holds; pointing and clicking come through `linked`.
+ *
+ * Where rows bear buttons it is a grid, since nothing within an option can be reached: the right
+ * arrow goes to the row's button, the left one back.
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -27,6 +30,8 @@ export interface VirtualListProps {
   follow?: boolean;
   /** The active row, for a list that moves by itself. */
   active?: number;
+  /** Rows may have a button, made by `row`. */
+  buttons?: boolean;
   /** Take a key before the list does; say whether it was taken. */
   onKey?(event: KeyboardEvent): boolean;
 }
@@ -90,6 +95,10 @@ export function VirtualList(props: VirtualListProps): VNode {
     End: () => move(count - 1),
     Enter: () => hold(),
     " ": () => hold(),
+    ...(props.buttons ? { ArrowRight: () => focusButton(), ArrowLeft: () => viewport.current?.focus() } : {}),
+  };
+  const focusButton = (): void => {
+    viewport.current?.querySelector<HTMLElement>("[aria-selected=true] button")?.focus();
   };
   const hold = (): void => {
     const ref = at.peek() >= 0 ? refOf(at.peek()) : null;
@@ -97,6 +106,8 @@ export function VirtualList(props: VirtualListProps): VNode {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const onButton = event.target !== viewport.current;
+    if (onButton && PRESSING.has(event.key)) return;
     const act = props.onKey?.(event) ? () => {} : moves[event.key];
     if (!act) return;
     act();
@@ -111,16 +122,23 @@ export function VirtualList(props: VirtualListProps): VNode {
       <div
         key={index}
         id={`${id}-${index}`}
-        role="option"
+        role={props.buttons ? "row" : "option"}
         aria-selected={index === active}
-        aria-posinset={index + 1}
-        aria-setsize={count}
+        {...(props.buttons
+          ? { "aria-rowindex": index + 1 }
+          : { "aria-posinset": index + 1, "aria-setsize": count })}
         class="dnx-row"
         style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
         onPointerDown={() => (at.value = index)}
         {...linked(refOf(index))}
       >
-        {props.row(index)}
+        {props.buttons ? (
+          <div role="gridcell" class="dnx-gridcell">
+            {props.row(index)}
+          </div>
+        ) : (
+          props.row(index)
+        )}
       </div>,
     );
   }
@@ -129,15 +147,16 @@ export function VirtualList(props: VirtualListProps): VNode {
     <div
       ref={viewport}
       class={`dnx-list ${props.className ?? ""}`}
-      role="listbox"
+      role={props.buttons ? "grid" : "listbox"}
       aria-label={props.label}
+      {...(props.buttons ? { "aria-rowcount": count } : {})}
       tabIndex={0}
       {...(shown ? { "aria-activedescendant": `${id}-${active}` } : {})}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
       onKeyDown={onKeyDown}
     >
       <div
-        role="presentation"
+        role={props.buttons ? "rowgroup" : "presentation"}
         class="dnx-list-all"
         style={{ height: `${count * rowHeight}px`, width: widthOf(props.columns) }}
       >
@@ -146,6 +165,9 @@ export function VirtualList(props: VirtualListProps): VNode {
     </div>
   );
 }
+
+/** The keys that press a button: they are its own while it has the focus. */
+const PRESSING = new Set(["Enter", " "]);
 
 const GUTTER = 20; // characters beside the code, at most
 

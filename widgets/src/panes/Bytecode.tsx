@@ -56,6 +56,7 @@ function Column(props: {
         count={rows.length}
         columns={30 + longest(rows.map((one) => one.argument))}
         selection={props.view.selection}
+        buttons={side === "after"}
         refOf={ref}
         row={(index) =>
           rows[index] && (
@@ -74,12 +75,24 @@ function Column(props: {
 function Leads({ view, from }: { view: View; from: Ref }): VNode {
   const [to] = refsIn(view.selection.related(from), "compile");
   if (!to) return <></>;
+  const what = to[0] === from[0] ? "graph of" : "resumes in";
   return (
-    <span class={`dnx-chip dnx-made dnx-hue${hueOf(view.record, to[0])}`} {...linked(to)}>
-      {to[0] === from[0] ? "graph of" : "resumes in"} {to[0]}
-    </span>
+    <button
+      class={`dnx-chip dnx-made dnx-hue${hueOf(view.record, to[0])}`}
+      tabIndex={-1}
+      aria-label={`${what} ${to[0]}: go to that compile`}
+      title="Go to that compile (right arrow, Enter)"
+      onClick={keepFocus}
+      {...linked(to)}
+    >
+      {what} {to[0]}
+    </button>
   );
 }
+
+/** The list is another one for another compile: the focus waits on the pane's tab. */
+const keepFocus = (event: Event & { currentTarget: HTMLElement }): void =>
+  event.currentTarget.closest(".dnx-stage")?.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
 
 const textOf = (row: Instruction): string => `${row.offset} ${row.opname} ${row.argument}`.trim();
 

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { VirtualList } from "../code/VirtualList";
 import { changeText, refOfFrame } from "../facts";
 import { compileKey, placeText, type Compile, type Guard, type RecompileReason } from "../record";
-import type { Ref } from "../selection";
+import { refsIn, type Ref } from "../selection";
 import type { GuardsPart } from "../store";
 import { Chip, Copy, Empty, Loaded, Place } from "../ui";
 import type { View } from "../view";
@@ -122,18 +122,32 @@ function Detail({ guard }: { guard: Guard }): VNode {
   );
 }
 
-/** The reasons of later compiles that blame an entry of this key. */
-const failuresOf = (view: View, key: string): RecompileReason[] =>
-  view.record.compiles.flatMap((one) =>
-    one.recompile_reasons.filter((reason) => reason.entry === key),
-  );
+/** The reasons of later compiles that blame a guard of this entry, by the guard's number. */
+function failuresOf(view: View, key: string): Map<string, RecompileReason> {
+  const failures = new Map<string, RecompileReason>();
+  for (const compile of view.record.compiles) {
+    compile.recompile_reasons.forEach((reason, index) => {
+      if (reason.entry !== key) return;
+      const related = view.selection.related([compileKey(compile), "recompile", String(index)]);
+      for (const [, , guard] of refsIn(related, "guard")) {
+        if (!failures.has(guard)) failures.set(guard, reason);
+      }
+    });
+  }
+  return failures;
+}
 
-function rowsOf(guards: Guard[], failures: RecompileReason[], wanted: string, order: Order): Row[] {
+function rowsOf(
+  guards: Guard[],
+  failures: Map<string, RecompileReason>,
+  wanted: string,
+  order: Order,
+): Row[] {
   const needle = wanted.toLowerCase();
   const rows = guards.map((guard, index) => ({
     index,
     guard,
-    failed: failures.find((reason) => isBlamed(guard, reason)),
+    failed: failures.get(String(index)),
   }));
   const fits = rows.filter(({ guard }) => !needle || textOf(guard).includes(needle));
   const key: (row: Row) => string =
@@ -142,11 +156,6 @@ function rowsOf(guards: Guard[], failures: RecompileReason[], wanted: string, or
     (a, b) => Number(!!b.failed) - Number(!!a.failed) || key(a).localeCompare(key(b)) || a.index - b.index,
   );
 }
-
-/** One guard may be checked under another name: CONSTANT_MATCH by an EQUALS_MATCH leaf. */
-const isBlamed = (guard: Guard, reason: RecompileReason): boolean =>
-  guard.source === reason.source &&
-  (guard.kind === reason.kind || guard.code.some((code) => code === reason.guard));
 
 const textOf = (guard: Guard): string =>
   [guard.kind, guard.source, guard.value, ...guard.code, guard.frame ? placeText(guard.frame) : ""]
