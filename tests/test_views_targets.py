@@ -32,7 +32,12 @@ RELU = Node(
     name="relu", op="call_function", target="aten.relu", frames=[StackFrame(file=CELL, line=2)]
 )
 KERNEL = Kernel(
-    name="triton_poi_0", language="triton", graph=GRAPH, code="a\ntmp0 = 1", nodes=["relu"]
+    name="triton_poi_0",
+    language="triton",
+    graph=GRAPH,
+    code="a\ntmp0 = 1",
+    nodes=["relu"],
+    code_line=2,
 )
 BINARY = Binary(
     kernel="triton_poi_0",
@@ -58,7 +63,7 @@ TARGET = Target(
     sources=["a table"],
     graphs=[Graph(name=GRAPH, stage="post_grad", direction="inference", nodes=[RELU])],
     kernels=[KERNEL, Kernel(name="extern_kernels.mm", language="extern", graph=GRAPH, calls=2)],
-    output_code=[OutputCode(graph=GRAPH, code="def call(): ...")],
+    output_code=[OutputCode(graph=GRAPH, code="def call():\n    triton_poi_0.run(...)\n")],
     binaries=[BINARY],
     unknown=["run times"],
 )
@@ -103,6 +108,15 @@ def test_html_marks_lines_of_the_machine_code_by_the_cells():
     for expected in ("cuda:90, predicted", "run times", "a table", "XBLOCK=64", "%0 = &lt;b&gt;"):
         assert expected in page
     assert re.search(r'<span class="r l2"[^>]*>add\.f32 %f1;', page)
+
+
+def test_the_page_has_the_targets_output_code_and_the_cells_output_has_not():
+    page, output = to_page(record(TARGET)), to_html(record(TARGET))
+    title = "output code cuda:90/post_grad.inference"
+    assert title in page
+    assert "2 lines, predicted: not run, not autotuned" in page
+    assert re.search(r'<span class="r l2"[^>]*> *triton_poi_0\.run\(', page)
+    assert title not in output
 
 
 def test_an_output_keeps_its_size_with_many_kernels():

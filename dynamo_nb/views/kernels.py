@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dynamo_nb.record.types import Buffer, Compile, Folded, Kernel, Node, NotFused, TensorValue
+from dynamo_nb.record.types import (
+    Buffer,
+    Compile,
+    Folded,
+    Kernel,
+    Node,
+    NotFused,
+    OutputCode,
+    TensorValue,
+)
 from dynamo_nb.views.blocks import Row, Section, Table, code, table
 from dynamo_nb.views.context import Context, inner
 from dynamo_nb.views.model import cell_lines, kernel_nodes
@@ -13,7 +22,7 @@ from dynamo_nb.views.plain import compact_lines, plural, size_text, span_text, v
 from dynamo_nb.views.plot import rooflines
 from dynamo_nb.views.roofline import floor_text, measured_text
 
-__all__ = ["kernel_sections", "output_code"]
+__all__ = ["kernel_sections", "module_section", "output_code"]
 
 #: Lines of generated code that say nothing of the kernel.
 _BOILERPLATE = re.compile(r"^(#include|import |from |triton_helpers\.set_driver|$)")
@@ -249,14 +258,21 @@ def _folded(entry: Compile, context: Context) -> Iterator[Section]:
 def output_code(entry: Compile, context: Context) -> Iterator[Section]:
     """Yield the module that Inductor wrote for each graph; calls of kernels carry their lines."""
     for output in entry.output_code:
-        marks = {
-            kernel.code_line: _marks(entry, kernel, context)
-            for kernel in entry.kernels
-            if kernel.graph == output.graph and kernel.code_line
-        }
-        yield Section(
-            title=f"output code {output.graph}",
-            summary=plural(output.code.count("\n"), "line"),
-            blocks=[code(output.code, context.limits, marks)],
-            rank=40,
-        )
+        yield module_section(entry, output, entry.kernels, context)
+
+
+def module_section(
+    entry: Compile, output: OutputCode, kernels: list[Kernel], context: Context
+) -> Section:
+    """Return one module: where a kernel is defined, the line carries those it comes from."""
+    marks = {
+        kernel.code_line: _marks(entry, kernel, context)
+        for kernel in kernels
+        if kernel.graph == output.graph and kernel.code_line
+    }
+    return Section(
+        title=f"output code {output.graph}",
+        summary=plural(output.code.count("\n"), "line"),
+        blocks=[code(output.code, context.limits, marks)],
+        rank=40,
+    )

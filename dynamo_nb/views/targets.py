@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
+from dynamo_nb.views.kernels import module_section
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
@@ -93,6 +96,8 @@ def target_sections(entry: Compile, context: Context) -> Iterator[Section]:
     shown = context.limits.rows if context.limits.exact else _FEW
     for target in entry.targets:
         yield _overview(entry, target, context)
+        if context.limits.exact:
+            yield from _modules(entry, target, context)
         for kernel in [kernel for kernel in target.kernels if kernel.code][:shown]:
             yield from _kernel(entry, target, kernel, context)
 
@@ -135,6 +140,13 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         ],
         rank=3,
     )
+
+
+def _modules(entry: Compile, target: Target, context: Context) -> Iterator[Section]:
+    """Yield the modules that Inductor would write for the target."""
+    for output in target.output_code:
+        section = module_section(entry, output, target.kernels, context)
+        yield replace(section, summary=f"{section.summary}, {PREDICTED}")
 
 
 _ELSEWHERE = "in the page: --save FILE.html"

@@ -46,6 +46,18 @@ export function floorOf(
   return { seconds: Math.max(memory, arithmetic), bound };
 }
 
+/** Why a kernel is faster than its floor, by what bounds it: views/roofline.py has the same. */
+const FASTER: Record<string, string> = {
+  memory: "faster than memory allows: the data stays in cache",
+  arithmetic: "faster than the arithmetic measured on this machine",
+};
+
+/** How near a kernel comes to its floor. */
+export function shareText(floor: { seconds: number; bound: string }, seconds: number): string {
+  const share = Math.round((100 * floor.seconds) / seconds);
+  return (share > 100 && FASTER[floor.bound]) || `${share}% of what is possible`;
+}
+
 /** The dtype that a kernel computes in: that of its last tensor. */
 export const dtypeOf = (nodes: Node[]): string | undefined =>
   nodes.map((node) => node.value).filter(isTensor).at(-1)?.dtype;

@@ -4,7 +4,7 @@ import type { Language } from "../code/tokens";
 import { plural } from "../describe";
 import { compileKey, kernelRef, nodeRef, valueText } from "../record";
 import type { Buffer, CellRecord, Compile, Kernel, KernelTime, NotFused } from "../record";
-import { bytesOf, floorOf, sizeText, sum, timeText } from "../quantities";
+import { bytesOf, floorOf, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
 import { Chip, Loaded } from "../ui";
 import { codePage, factsPage, Pages, tablePage, type Fact, type Page, type PagesProps } from "./Pages";
@@ -100,7 +100,7 @@ export const timesOf = (record: CellRecord, compile: Compile, kernel: Kernel): K
 function measuredText(record: CellRecord, compile: Compile, kernel: Kernel): string {
   const floor = floorOf(record.machines[0], kernel);
   const texts = timesOf(record, compile, kernel).map(({ seconds }) => {
-    const share = floor && seconds ? `, ${Math.round((100 * floor.seconds) / seconds)}% of what is possible` : "";
+    const share = floor && seconds ? `, ${shareText(floor, seconds)}` : "";
     return `${timeText(seconds)} a call of the function${share}`;
   });
   return texts.join("; ");

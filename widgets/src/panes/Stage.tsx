@@ -7,7 +7,7 @@ import type { View } from "../view";
 import { Bytecode } from "./Bytecode";
 import { Cache } from "./Cache";
 import { Checks } from "./Checks";
-import { Code } from "./Code";
+import { Code, modulesOf } from "./Code";
 import { Diff } from "./Diff";
 import { Frames } from "./Frames";
 import { Graphs } from "./Graphs";
@@ -39,7 +39,7 @@ const SECTIONS: Record<string, Section> = {
     when: (view) => view.record.compiles.some((one) => one.passes.length),
   },
   kernels: { label: "Kernels", pane: Kernels, count: (_, one) => one.kernels.length },
-  code: { label: "Code", pane: Code, count: (_, one) => one.output_code.length },
+  code: { label: "Code", pane: Code, count: (_, one) => modulesOf(one).length },
   guards: {
     label: "Guards",
     pane: Guards,
