@@ -7,6 +7,7 @@ A case is a cell (`tests/cases/NAME.cell`) and what a person should be told abou
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ NAMES = sorted(path.stem for path in CASES.glob("*.cell"))
 #: finding is still missing too: a case leaves this table when its finding comes.
 WAITING: dict[str, set[str]] = {}
 
+#: A place in a file that runs notebooks, or in one of ours.
+MACHINERY = re.compile(r"\b(?:dynamo_nb|IPython|ipykernel|traitlets)/[\w/]+\.py")
+
 
 class Case:
     """A case that was run: what is wanted, what was reported, what was displayed."""
@@ -31,6 +35,7 @@ class Case:
         source = (CASES / f"{name}.cell").read_text()
         self.ran = shell.run(source)
         self.summary: dict[str, Any] = shell.record.summary()
+        self.json = shell.record.to_json().decode()
 
     @property
     def codes(self) -> set[str]:
@@ -86,6 +91,11 @@ def check_text(case: Case) -> None:
             assert text in case.ran.report
 
 
+def check_places(case: Case) -> None:
+    """No line of what runs the notebook, or of ours, is told as one of the user's."""
+    assert MACHINERY.findall(case.json) == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_case(name: str, shell: Shell) -> None:
     case = Case(name, shell)
@@ -94,6 +104,7 @@ def test_case(name: str, shell: Shell) -> None:
     check_recompile(case)
     check_findings(case)
     check_text(case)
+    check_places(case)
 
 
 def test_every_cell_has_its_answers_and_the_other_way_round() -> None:

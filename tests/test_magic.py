@@ -616,3 +616,36 @@ def test_saving_says_what_was_written_where(shell, tmp_path):
     )
     ran = shell.run(f"%%dynamo --save {tmp_path}/y.json\nx = 1")
     assert f"was written to {tmp_path}/y.json (a record" in ran.stdout
+
+
+SHOWS = """\
+%%dynamo --backend eager
+import torch
+from IPython.display import display
+
+def shows(x):
+    y = x + 1
+    display(y)
+    return y * 2
+
+_ = shows(torch.ones(3))
+"""
+
+
+def test_the_frames_of_what_runs_the_notebook_are_left_out(shell: Any) -> None:
+    shell.run(SHOWS)
+    record = shell.record
+    assert [place["line"] for place in record.summary()["graph_breaks"]] == [7]
+    assert not [f for f in record.frames if f.file.startswith(("IPython/", "dynamo_nb/"))]
+    assert {f.file for c in record.compiles for f in c.user_stack} == {"<cell>"}
+
+
+def test_a_function_of_ipython_that_the_cell_compiles_is_not_left_out(shell: Any) -> None:
+    lines = [
+        "%%dynamo",
+        "import torch",
+        "from IPython.utils.text import indent",
+        "_ = torch.compile(indent)('a')",
+    ]
+    shell.run("\n".join(lines))
+    assert [f.name for f in shell.record.frames if f.file.startswith("IPython/")] == ["indent"]

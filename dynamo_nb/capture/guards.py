@@ -13,6 +13,7 @@ from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, seen
 from dynamo_nb.capture.plain import places_of_stack
 from dynamo_nb.capture.recorder import Hooked, Recorder
+from dynamo_nb.capture.stacks import without_own_place
 
 __all__ = ["entry_failures", "guard_tree", "install_guards", "install_recompiles", "invalidation"]
 
@@ -103,7 +104,8 @@ def guard_tree(wrapper: Any, values: dict[str, Seen] | None = None) -> dict[str,
 
 
 def _leaf(guard: Any, name_of: Callable[[str], str]) -> dict[str, Any]:
-    code = [without_addresses(str(part), name_of) for part in guard.verbose_code_parts()]
+    parts = (without_own_place(str(part)) for part in guard.verbose_code_parts())
+    code = [without_addresses(part, name_of) for part in parts]
     return {"kind": type(guard).__name__, "code": code}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import torch
+from torch.utils._traceback import shorten_filename
 
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.wrapping import known_name
@@ -15,9 +17,12 @@ from dynamo_nb.capture.wrapping import known_name
 __all__ = [
     "callable_name",
     "code_name",
+    "is_entered",
     "is_internal",
+    "is_machinery",
     "resume_origin",
     "user_stack",
+    "without_own_place",
     "wrapped_by",
     "wrapper_frame",
 ]
@@ -29,6 +34,16 @@ _INTERNAL = (
     "<frozen",
     "<eval_with_key",
 )
+#: Whose frames stand between a hook and the caller of a frame that Dynamo is asked about.
+_ASKING = (_PACKAGE + os.sep, str(Path(torch.__file__).parent / "_dynamo" / "convert_frame.py"))
+#: How torch shortens the names of our files.
+_OWN_PLACE = shorten_filename(_PACKAGE + os.sep)
+#: What runs the notebook; none of it is imported here.
+_RUNNERS = tuple(
+    str(Path(spec.origin).parent) + os.sep
+    for spec in map(find_spec, ("IPython", "ipykernel", "traitlets"))
+    if spec is not None and spec.origin
+)
 #: More frames than this are never the user's way to a call.
 _LIMIT = 80
 
@@ -38,16 +53,38 @@ def is_internal(file: str) -> bool:
     return file.startswith(_INTERNAL)
 
 
+def is_machinery(file: str) -> bool:
+    """Tell whether a file is ours, or of what runs the notebook."""
+    return file.startswith((_PACKAGE + os.sep, *_RUNNERS))
+
+
+def without_own_place(text: str) -> str:
+    """Return a guard's text without torch's comment where that names a file of ours.
+
+    A guard that no line asked for has the innermost frame of all as its place
+    (`torch/_dynamo/guards.py: get_verbose_code_part`, 2.13), and that may be a hook's.
+    """
+    code, mark, place = text.partition("  # ")
+    return code.rstrip() if mark and place.startswith(_OWN_PLACE) else text
+
+
 def user_stack(frame: FrameType | None) -> list[Place]:
-    """Return the places of the frames outside torch from `frame` upwards, outermost first."""
+    """Return the places of the user's frames from `frame` upwards, outermost first.
+
+    Frames of torch and IPython are left out, and in a notebook what started it.
+    """
     places: list[Place] = []
+    in_cell = 0  # how many places lie within the outermost frame of IPython
     count = 0
     while frame is not None and count < _LIMIT:
         code = frame.f_code
-        if not is_internal(code.co_filename):
+        if code.co_filename.startswith(_RUNNERS):
+            in_cell = len(places)
+        elif not is_internal(code.co_filename):
             places.append((code.co_filename, frame.f_lineno or 0, code.co_name, None, None, None))
         frame = frame.f_back
         count += 1
+    places = places[: in_cell or None]
     places.reverse()
     return places
 
@@ -63,6 +100,16 @@ def wrapper_frame(frame: FrameType | None) -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
+
+
+def is_entered(frame: FrameType | None) -> bool:
+    """Tell whether the frame that Dynamo is asked about is what the user had compiled.
+
+    `frame` is a hook's, below `torch/_dynamo/convert_frame.py`, which stands on the caller.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith(_ASKING):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name == "compile_wrapper"
 
 
 def code_name(code: CodeType) -> str:

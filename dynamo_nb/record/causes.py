@@ -47,8 +47,9 @@ LIMIT_KINDS = (
 #: A symbol's range as torch writes it: `VR[2, int_oo]`.
 _RANGE = re.compile(r"VR\[([^,]+), ([^,]+)\]")
 
-#: Python code that Dynamo traces in place of what is written in C; nobody wrote it to be compiled.
-_POLYFILLS = "torch/_dynamo/polyfills/"
+#: Files whose breaks are nobody's to mend: Python code that Dynamo traces in place of what is
+#: written in C, and a notebook's `display`, which runs behind a break of its caller.
+_NOT_MENDED = ("torch/_dynamo/polyfills/", "IPython/", "ipykernel/")
 
 #: Guards on what the call passes or runs under, not on a value that some line reads.
 _CALL_KINDS = ("TENSOR_MATCH", "GLOBAL_STATE", "SHAPE_ENV", "DEFAULT_DEVICE", "TORCH_FUNCTION")
@@ -105,7 +106,7 @@ def break_places(record: CellRecord) -> list[BreakPlace]:
     """
     found: dict[tuple[str, int], list[tuple[Compile, int]]] = {}
     for compiled in own_compiles(record):
-        if compiled.status != "ok" or compiled.file.startswith(_POLYFILLS):
+        if compiled.status != "ok" or compiled.file.startswith(_NOT_MENDED):
             continue
         for index, graph_break in enumerate(compiled.graph_breaks):
             frame = _exact(graph_break)
