@@ -632,7 +632,7 @@ _ = shows(torch.ones(3))
 """
 
 
-def test_the_frames_of_what_runs_the_notebook_are_left_out(shell: Any) -> None:
+def test_the_frames_of_what_runs_the_notebook_are_left_out(shell):
     shell.run(SHOWS)
     record = shell.record
     assert [place["line"] for place in record.summary()["graph_breaks"]] == [7]
@@ -640,7 +640,7 @@ def test_the_frames_of_what_runs_the_notebook_are_left_out(shell: Any) -> None:
     assert {f.file for c in record.compiles for f in c.user_stack} == {"<cell>"}
 
 
-def test_a_function_of_ipython_that_the_cell_compiles_is_not_left_out(shell: Any) -> None:
+def test_a_function_of_ipython_that_the_cell_compiles_is_not_left_out(shell):
     lines = [
         "%%dynamo",
         "import torch",
