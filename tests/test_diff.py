@@ -18,8 +18,10 @@ from dynamo_nb.record.types import (
     GraphBreak,
     Guard,
     Kernel,
+    Link,
     Node,
     RecompileReason,
+    Ref,
     StackFrame,
     StageTime,
     TensorValue,
@@ -292,13 +294,87 @@ def test_paired_tries_keys_in_order():
 
 
 def test_the_explorers_data_has_both_sources_and_the_lines_of_changes():
-    found = diff_data(diff(broken(), whole()))
+    found = diff_data(diff(broken(), whole()), broken())
     edited = [(row["old"], row["new"]) for row in found["rows"] if row["change"] != "same"]
     assert edited == [(None, 2), (4, None)]
     (breaks,) = [group for group in found["groups"] if group["title"] == "Graph breaks"]
     assert breaks["summary"] == "1 gone"
     assert list(breaks["changes"][0]["old"]) == [4]
     msgspec.json.encode(found)
+
+
+def pairs_of(found):
+    return {
+        (tuple(msgspec.to_builtins(pair.before)), tuple(msgspec.to_builtins(pair.after)))
+        for pair in found.counterparts
+    }
+
+
+def test_counterparts_lead_from_the_first_record_to_the_second():
+    found = pairs_of(diff(broken(), whole()))
+    lines = {(old[2], new[2]) for old, new in found if old[1] == "line"}
+    assert {("<cell>:3", "<cell>:4"), ("<cell>:5", "<cell>:5")} <= lines
+    assert not any(old == "<cell>:4" for old, _ in lines)
+    assert (("0/0", "node", "dynamo/add"), ("0/0", "node", "dynamo/add")) in found
+    assert (("1/0", "node", "dynamo/mul"), ("0/0", "node", "dynamo/mul")) in found  # it moved
+    assert (("0/0", "compile", ""), ("0/0", "compile", "")) in found
+    assert not any(old[1] == "break" for old, _ in found)
+
+
+def test_counterparts_of_what_compiles_number():
+    def record(*guards, breaks, reasons):
+        return CellRecord(
+            source=BEFORE,
+            compiles=[
+                entry(
+                    "0/0",
+                    [],
+                    guards=[Guard(kind=kind, source=source) for kind, source in guards],
+                    graph_breaks=[GraphBreak(kind=kind, frame=at(4)) for kind in breaks],
+                    recompile_reasons=[RecompileReason(entry="0/0", name=name) for name in reasons],
+                )
+            ],
+        )
+
+    a = record(("K", "x"), ("K", "y"), breaks=["print"], reasons=["n"])
+    b = record(("K", "y"), breaks=["other", "print"], reasons=["m", "n"])
+    found = {(old[1:], new[1:]) for old, new in pairs_of(diff(a, b))}
+    assert (("guard", "1"), ("guard", "0")) in found
+    assert (("break", "0"), ("break", "1")) in found
+    assert (("recompile", "0"), ("recompile", "1")) in found
+    assert sum(old[0] in ("guard", "break", "recompile") for old, _ in found) == 3
+
+
+def test_kernels_that_share_nodes_are_counterparts():
+    found = diff(with_kernels("ab", "cd"), with_kernels("abcd"))
+    kernels = {(old[2], new[2]) for old, new in pairs_of(found) if old[1] == "kernel"}
+    graph = "post_grad.inference"
+    assert kernels == {(f"{graph}/k0", f"{graph}/k0"), (f"{graph}/k1", f"{graph}/k0")}
+    (merged,) = found.kernels
+    assert [ref.key for ref in merged.refs_before] == [f"{graph}/k0", f"{graph}/k1"]
+    assert [ref.key for ref in merged.refs_after] == [f"{graph}/k0"]
+
+
+def test_changes_name_what_they_are_about():
+    found = diff(broken(), whole(shape=(4,)))
+    (gone,) = found.breaks
+    assert (gone.refs_before, gone.refs_after) == ([Ref("0/0", "break", "0")], [])
+    add = next(n for g in found.graphs for n in g.nodes if n.target == "_operator.add")
+    assert add.refs_before == add.refs_after == [Ref("0/0", "node", "dynamo/add")]
+
+
+def test_the_explorers_data_has_the_links_of_the_first_record():
+    before = broken()
+    links = [
+        Link("node-line", Ref("0/0", "node", "dynamo/add"), Ref("", "line", "<cell>:3")),
+        Link("step-line", Ref("0/0", "step", "1"), Ref("", "line", "<cell>:3")),
+    ]
+    before = replace(before, links=links)
+    found = diff_data(diff(before, whole()), before)
+    assert found["links"]["refs"] == [["0/0", "node", "dynamo/add"], ["", "line", "<cell>:3"]]
+    assert found["links"]["pairs"] == [0, 1]
+    (breaks,) = [group for group in found["groups"] if group["title"] == "Graph breaks"]
+    assert breaks["changes"][0]["refs_before"] == [["0/0", "break", "0"]]
 
 
 def test_the_session_knows_which_record_came_before():

@@ -14,7 +14,8 @@ from dynamo_nb.record.causes import (
     recompile_causes,
 )
 from dynamo_nb.record.counts import counts
-from dynamo_nb.record.diff_graphs import graph_changes, kernel_changes
+from dynamo_nb.record.diff_graphs import graph_changes, kernel_changes, kernel_groups
+from dynamo_nb.record.diff_links import counterparts
 from dynamo_nb.record.difference import (
     BreakChange,
     FindingChange,
@@ -25,7 +26,7 @@ from dynamo_nb.record.difference import (
     Side,
     TimeChange,
 )
-from dynamo_nb.record.matching import Match, paired
+from dynamo_nb.record.matching import Match, paired, steady
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
@@ -33,6 +34,7 @@ from dynamo_nb.record.types import (
     Compile,
     Finding,
     Guard,
+    Ref,
     StackFrame,
 )
 
@@ -41,13 +43,11 @@ __all__ = ["diff"]
 #: A place within a message: the same thing has another one in another cell.
 _PLACE = re.compile(r" ?\(?\bline \d+(?: of cell \[\d+\])?\)?")
 
-#: What a guard's code holds that is another in each process, or that only numbers things.
-_VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
-
 
 def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
     """Return what is different in the record `b`, compared to `a`."""
     match = Match(a, b)
+    kernels = kernel_groups(a, b, match)
     return RecordDiff(
         before=side(a),
         after=side(b),
@@ -57,8 +57,9 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
         recompiles=list(_recompiles(a, b)),
         graphs=graph_changes(match),
         guards=list(_guards(a, b)),
-        kernels=kernel_changes(a, b, match),
+        kernels=kernel_changes(a, b, match, kernels),
         times=_times(a, b),
+        counterparts=counterparts(match, kernels),
     )
 
 
@@ -131,7 +132,13 @@ def _breaks(a: CellRecord, b: CellRecord, match: Match) -> Iterator[BreakChange]
                 line=place.line,
                 place=_place(place.frame),
                 count=place.count,
+                **_at(change, [Ref(c.key, "break", str(index)) for c, index in place.breaks]),
             )
+
+
+def _at(change: str, refs: list[Ref]) -> dict[str, list[Ref]]:
+    """Return the addresses of what only one of the records has."""
+    return {"refs_before" if change == "gone" else "refs_after": refs}
 
 
 def _function_of(place: BreakPlace) -> str:
@@ -146,24 +153,33 @@ def _recompiles(a: CellRecord, b: CellRecord) -> Iterator[RecompileChange]:
     def key(cause: RecompileCause, _: bool) -> Hashable:
         return cause.name, _name(cause.changes[0].compiled)
 
-    def one(change: str, shown: RecompileCause, before: int, after: int) -> RecompileChange:
+    def one(
+        change: str, shown: RecompileCause, old: RecompileCause | None, now: RecompileCause | None
+    ) -> RecompileChange:
         return RecompileChange(
             change=change,
             name=shown.name,
             function=_name(shown.changes[0].compiled),
             values=shown.values,
             line=shown.line,
-            before=before,
-            after=after,
+            before=len(old.changes) if old else 0,
+            after=len(now.changes) if now else 0,
+            refs_before=_recompile_refs(old),
+            refs_after=_recompile_refs(now),
         )
 
     pairs, gone, new = paired(recompile_causes(a), recompile_causes(b), (key,))
     for old, now in pairs:
         before, after = len(old.changes), len(now.changes)
         if before != after:
-            yield one("fewer" if after < before else "more", now, before, after)
-    yield from (one("gone", cause, len(cause.changes), 0) for cause in gone)
-    yield from (one("new", cause, 0, len(cause.changes)) for cause in new)
+            yield one("fewer" if after < before else "more", now, old, now)
+    yield from (one("gone", cause, cause, None) for cause in gone)
+    yield from (one("new", cause, None, cause) for cause in new)
+
+
+def _recompile_refs(cause: RecompileCause | None) -> list[Ref]:
+    changes = cause.changes if cause else ()
+    return [Ref(change.compiled.key, "recompile", str(change.index)) for change in changes]
 
 
 # ------------------------------------------------------------------ guards and times
@@ -174,11 +190,11 @@ def _guards(a: CellRecord, b: CellRecord) -> Iterator[GuardChange]:
     before, after = _guards_by_source(a), _guards_by_source(b)
     for key in dict.fromkeys([*before, *after]):
         function, kind, source = key
-        old, new = before.get(key, []), after.get(key, [])
+        old, new = before.get(key, {}), after.get(key, {})
         was, now = _codes(old), _codes(new)
         if old and new and set(was) == set(now):
             continue
-        frame = next((guard.frame for guard in [*new, *old] if guard.frame), None)
+        frame = next((g.frame for g in [*new.values(), *old.values()] if g.frame), None)
         yield GuardChange(
             change="changed" if old and new else "added" if new else "removed",
             kind=kind,
@@ -187,20 +203,22 @@ def _guards(a: CellRecord, b: CellRecord) -> Iterator[GuardChange]:
             line=frame.line if frame and frame.file == CELL else None,
             before=[code for code in was if code not in now],
             after=[code for code in now if code not in was],
+            refs_before=list(old),
+            refs_after=list(new),
         )
 
 
-def _guards_by_source(record: CellRecord) -> dict[tuple[str, str, str], list[Guard]]:
-    found: dict[tuple[str, str, str], list[Guard]] = {}
+def _guards_by_source(record: CellRecord) -> dict[tuple[str, str, str], dict[Ref, Guard]]:
+    found: dict[tuple[str, str, str], dict[Ref, Guard]] = {}
     for entry in own_compiles(record):
-        for guard in entry.guards:
-            key = (_name(entry), guard.kind, readable(_VARYING.sub("…", guard.source)))
-            found.setdefault(key, []).append(guard)
+        for index, guard in enumerate(entry.guards):
+            key = (_name(entry), guard.kind, readable(steady(guard.source)))
+            found.setdefault(key, {})[Ref(entry.key, "guard", str(index))] = guard
     return found
 
 
-def _codes(guards: list[Guard]) -> list[str]:
-    codes = (_VARYING.sub("…", code) for guard in guards for code in guard.code)
+def _codes(guards: dict[Ref, Guard]) -> list[str]:
+    codes = (steady(code) for guard in guards.values() for code in guard.code)
     return list(dict.fromkeys(codes))
 
 

@@ -8,12 +8,34 @@ from typing import Any
 from dynamo_nb.record.causes import own_compiles
 from dynamo_nb.record.difference import GraphChange, KernelChange, NodeChange
 from dynamo_nb.record.matching import Match, NodeAt, NodePair
-from dynamo_nb.record.types import CellRecord, Compile, Graph, Kernel, TensorValue
+from dynamo_nb.record.types import CellRecord, Compile, Graph, Kernel, Ref, TensorValue
 
-__all__ = ["graph_changes", "kernel_changes"]
+__all__ = [
+    "KernelGroup",
+    "graph_changes",
+    "kernel_changes",
+    "kernel_groups",
+    "kernel_ref",
+    "node_ref",
+]
 
 #: A graph's node, or a kernel: its compile, its graph, its name.
 _Key = tuple[str, str, str]
+
+#: Kernels of the one record, and those of the other that share nodes with them.
+KernelGroup = tuple[list[_Key], list[_Key]]
+
+
+def node_ref(key: _Key) -> Ref:
+    """Return the address of a node."""
+    compiled, graph, name = key
+    return Ref(compiled, "node", f"{graph}/{name}")
+
+
+def kernel_ref(key: _Key) -> Ref:
+    """Return the address of a kernel, whose graph has the kernel's number behind it."""
+    compiled, graph, name = key
+    return Ref(compiled, "kernel", f"{graph.rpartition('#')[0]}/{name}")
 
 
 _At = tuple[Compile, Graph]
@@ -76,6 +98,8 @@ def _node_change(pair: NodePair) -> NodeChange | None:
         before=pair.before.text,
         after=pair.after.text,
         line=pair.after.line,
+        refs_before=[node_ref(pair.before.key)],
+        refs_after=[node_ref(pair.after.key)],
         fields=fields,
         was=was.value if fields else None,
         now=now.value,
@@ -91,6 +115,8 @@ def _alone(change: str, at: NodeAt) -> NodeChange:
         before="" if is_new else at.text,
         after=at.text if is_new else "",
         line=at.line,
+        refs_before=[] if is_new else [node_ref(at.key)],
+        refs_after=[node_ref(at.key)] if is_new else [],
         was=None if is_new else at.node.value,
         now=at.node.value if is_new else None,
     )
@@ -104,14 +130,14 @@ def _fields(was: Any, now: Any) -> list[str]:
     return [] if was == now else ["value"]
 
 
-def kernel_changes(a: CellRecord, b: CellRecord, match: Match) -> list[KernelChange]:
+def kernel_groups(a: CellRecord, b: CellRecord, match: Match) -> list[KernelGroup]:
     """Return what became of the kernels: those that share nodes belong together."""
     old, new = _kernels_by_key(a), _kernels_by_key(b)
     writers: dict[_Key, list[_Key]] = {}
     for key, (entry, kernel) in new.items():
         for node in kernel.nodes:
             writers.setdefault((entry.key, kernel.graph, node), []).append(key)
-    now = {pair.before.key: pair.after.key for pair in match.nodes}
+    now = _nodes_now(match)
     ties: dict[_Key, set[_Key]] = {}
     for key, (entry, kernel) in old.items():
         nodes = (now.get((entry.key, kernel.graph, node)) for node in kernel.nodes)
@@ -120,9 +146,22 @@ def kernel_changes(a: CellRecord, b: CellRecord, match: Match) -> list[KernelCha
             ties[key] = {key}  # nobody said what it is made of: its name has to do
     groups = _groups(ties)
     tied = {key for _, after in groups for key in after}
-    groups += [([], [key]) for key in new if key not in tied]
-    changes = (_kernel_change([old[k] for k in i], [new[k] for k in j], now) for i, j in groups)
+    return groups + [([], [key]) for key in new if key not in tied]
+
+
+def kernel_changes(
+    a: CellRecord, b: CellRecord, match: Match, groups: list[KernelGroup]
+) -> list[KernelChange]:
+    """Return the groups of kernels that are different in the two records."""
+    old, new, now = _kernels_by_key(a), _kernels_by_key(b), _nodes_now(match)
+    changes = (
+        _kernel_change({k: old[k] for k in i}, {k: new[k] for k in j}, now) for i, j in groups
+    )
     return [change for change in changes if change is not None]
+
+
+def _nodes_now(match: Match) -> dict[_Key, _Key]:
+    return {pair.before.key: pair.after.key for pair in match.nodes}
 
 
 def _kernels_by_key(record: CellRecord) -> dict[_Key, tuple[Compile, Kernel]]:
@@ -133,9 +172,7 @@ def _kernels_by_key(record: CellRecord) -> dict[_Key, tuple[Compile, Kernel]]:
     }
 
 
-def _groups(
-    ties: dict[_Key, set[_Key]],
-) -> list[tuple[list[_Key], list[_Key]]]:
+def _groups(ties: dict[_Key, set[_Key]]) -> list[KernelGroup]:
     """Return the kernels of both sides that are tied to each other, directly or in a chain."""
     groups: list[tuple[list[_Key], set[_Key]]] = []
     for key, others in ties.items():
@@ -147,10 +184,11 @@ def _groups(
 
 
 def _kernel_change(
-    old: list[tuple[Compile, Kernel]],
-    new: list[tuple[Compile, Kernel]],
+    keyed_old: dict[_Key, tuple[Compile, Kernel]],
+    keyed_new: dict[_Key, tuple[Compile, Kernel]],
     now: dict[_Key, _Key],
 ) -> KernelChange | None:
+    old, new = list(keyed_old.values()), list(keyed_new.values())
     before = {now.get((e.key, k.graph, n), (e.key, k.graph, n)) for e, k in old for n in k.nodes}
     after = {(e.key, k.graph, n) for e, k in new for n in k.nodes}
     change = _KERNEL_CHANGES[min(len(old), 2), min(len(new), 2)]
@@ -158,7 +196,7 @@ def _kernel_change(
         return None
     lines = {
         line
-        for entry, kernel in [*new] or [*old]
+        for entry, kernel in new or old
         for graph in entry.graphs
         if graph.name == kernel.graph
         for node in graph.nodes
@@ -171,6 +209,8 @@ def _kernel_change(
         nodes_before=sum(len(kernel.nodes) for _, kernel in old),
         nodes_after=sum(len(kernel.nodes) for _, kernel in new),
         lines=sorted(lines),
+        refs_before=[kernel_ref(key) for key in keyed_old],
+        refs_after=[kernel_ref(key) for key in keyed_new],
     )
 
 

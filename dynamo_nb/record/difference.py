@@ -10,10 +10,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from dynamo_nb.record.types import TensorValue
+from dynamo_nb.record.types import Ref, TensorValue
 
 __all__ = [
     "BreakChange",
+    "Counterpart",
     "FindingChange",
     "GraphChange",
     "GuardChange",
@@ -29,6 +30,20 @@ __all__ = [
 
 class _Data(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all structs here, as in the record."""
+
+
+class _Located(_Data, frozen=True, kw_only=True):
+    """Base of what is about things of the records: their addresses in the first, in the second."""
+
+    refs_before: list[Ref] = []
+    refs_after: list[Ref] = []
+
+
+class Counterpart(_Data, frozen=True):
+    """A thing of the first record, and what stands for it in the second."""
+
+    before: Ref
+    after: Ref
 
 
 class Side(_Data, frozen=True):
@@ -53,7 +68,7 @@ class LineChange(_Data, frozen=True):
     after: int | None = None
 
 
-class BreakChange(_Data, frozen=True):
+class BreakChange(_Located, frozen=True):
     """A place of graph breaks that is `gone` or `new`; `line` is of the record that has it."""
 
     change: str
@@ -64,7 +79,7 @@ class BreakChange(_Data, frozen=True):
     count: int = 1
 
 
-class RecompileChange(_Data, frozen=True):
+class RecompileChange(_Located, frozen=True):
     """A cause of recompiles that is `gone`, `new`, or led to `fewer` or `more` of them."""
 
     change: str
@@ -76,7 +91,7 @@ class RecompileChange(_Data, frozen=True):
     after: int = 0
 
 
-class NodeChange(_Data, frozen=True):
+class NodeChange(_Located, frozen=True):
     """A node that was `added`, `removed`, `changed` in its value, or `moved` to another graph.
 
     `before` and `after` are `<compile> <graph>/<node>`; `fields` says what is different in the
@@ -116,7 +131,7 @@ class GraphChange(_Data, frozen=True):
         return "changed" if self.nodes else "same"
 
 
-class GuardChange(_Data, frozen=True):
+class GuardChange(_Located, frozen=True):
     """A guard of a function, over all its entries: `added`, `removed`, or its code `changed`.
 
     `before` and `after` are the conditions that only one of the records has.
@@ -131,7 +146,7 @@ class GuardChange(_Data, frozen=True):
     after: list[str] = []
 
 
-class KernelChange(_Data, frozen=True):
+class KernelChange(_Located, frozen=True):
     """Kernels that correspond, as `<compile> <name>`.
 
     `change` is `merged` (several became one), `split` (one became several), `regrouped` (several
@@ -167,8 +182,9 @@ class TimeChange(_Data, frozen=True):
 class RecordDiff(_Data, frozen=True):
     """What is different in the second of two records.
 
-    All lists but `source` and `times` hold differences only; of `graphs` those that are the same
-    are there, too.
+    All lists but `source`, `times` and `counterparts` hold differences only; of `graphs` those that
+    are the same are there, too. `counterparts` are lines, compiles, nodes, kernels, guards, breaks
+    and recompiles, whether they changed or not.
     """
 
     before: Side = Side()
@@ -181,6 +197,7 @@ class RecordDiff(_Data, frozen=True):
     guards: list[GuardChange] = []
     kernels: list[KernelChange] = []
     times: list[TimeChange] = []
+    counterparts: list[Counterpart] = []
 
     def to_json(self) -> bytes:
         """Return the difference as JSON."""

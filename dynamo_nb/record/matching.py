@@ -13,12 +13,15 @@ from msgspec import Struct
 from dynamo_nb.record.causes import cell_frame, own_compiles
 from dynamo_nb.record.types import CELL, CellRecord, Compile, Graph, Node, StackFrame
 
-__all__ = ["Lines", "Match", "NodeAt", "NodePair", "paired"]
+__all__ = ["Lines", "Match", "NodeAt", "NodePair", "paired", "steady"]
 
 T = TypeVar("T")
 
 #: How alike two texts must be for one to count as the other, edited.
 _ALIKE = 0.6
+
+#: What a guard holds that is another in each process, or that only numbers things.
+_VARYING = re.compile(r"\b\d{6,}\b|0x[0-9a-f]+|(?<=__builtins_dict___)\d+|(?<=___stack)\d+")
 
 _RESUME_LINE = re.compile(r"^torch_dynamo_resume_in_.+_at_(\d+)$")
 
@@ -57,9 +60,19 @@ class Lines:
                     start = j + 1
                     break
 
+    @property
+    def pairs(self) -> Iterable[tuple[int, int]]:
+        """The numbers of the lines that correspond."""
+        return self._numbers.items()
+
     def now(self, line: int | None) -> int | None:
         """Return the number that a line of the first source has in the second, if it has one."""
         return self._numbers.get(line) if line is not None else None
+
+
+def steady(text: str) -> str:
+    """Return a guard's source or code without what is another in each process."""
+    return _VARYING.sub("…", text)
 
 
 def paired(

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from msgspec import Struct, to_builtins
 
 from dynamo_nb.record.difference import LineChange, RecordDiff
+from dynamo_nb.record.types import CellRecord
 from dynamo_nb.views.diff_model import (
     Change,
     Group,
@@ -21,6 +22,7 @@ from dynamo_nb.views.diff_model import (
 )
 from dynamo_nb.views.html import environment
 from dynamo_nb.views.limits import CELL_OUTPUT, PAGE, Limits
+from dynamo_nb.views.parts import packed
 from dynamo_nb.views.plain import clean, clip, plural, scrub
 
 __all__ = ["diff_data", "diff_html", "diff_page", "diff_text"]
@@ -105,8 +107,18 @@ def _wrap(text: str, indent: str) -> list[str]:
 # ------------------------------------------------------------------ the explorer
 
 
-def diff_data(diff: RecordDiff) -> dict[str, Any]:
-    """Return the difference as plain data, as the explorer's pane takes it."""
+#: What the explorer doesn't show of the first record.
+_ABSENT = {"instruction", "step", "code"}
+
+
+def diff_data(diff: RecordDiff, before: CellRecord) -> dict[str, Any]:
+    """Return the difference as plain data, as the explorer's pane takes it.
+
+    `links` are those of the first record, `counterparts` lead from it to the second.
+    """
+    pairs = ((link.a, link.b) for link in before.links)
+    links = packed((a, b) for a, b in pairs if not {a.artifact, b.artifact} & _ABSENT)
+    counterparts = packed((pair.before, pair.after) for pair in diff.counterparts)
     return {
         "before": side_text(diff.before),
         "after": side_text(diff.after),
@@ -126,6 +138,8 @@ def diff_data(diff: RecordDiff) -> dict[str, Any]:
             for g in groups(diff)
         ],
         "times": times(diff),
+        "links": to_builtins(links),
+        "counterparts": to_builtins(counterparts),
     }
 
 

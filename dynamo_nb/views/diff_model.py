@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from dynamo_nb.record.difference import (
+    BreakChange,
     GraphChange,
     GuardChange,
     KernelChange,
@@ -16,6 +17,7 @@ from dynamo_nb.record.difference import (
     RecordDiff,
     Side,
 )
+from dynamo_nb.record.types import Ref
 from dynamo_nb.views.plain import brief, compact_lines, one_line, plural, some, value_text
 
 __all__ = ["Change", "Group", "differs", "groups", "headline", "side_text", "times"]
@@ -27,13 +29,16 @@ _WORTH_SAYING = 1e-3
 class Change(Struct, frozen=True, kw_only=True):
     """One thing that is different: what became of it, where, and what it is.
 
-    `old` and `new` are the cell's lines that it belongs to, in each record.
+    `old` and `new` are the cell's lines that it belongs to, in each record; `refs_before` and
+    `refs_after` are what it is about.
     """
 
     change: str
     text: str
     old: tuple[int, ...] = ()
     new: tuple[int, ...] = ()
+    refs_before: list[Ref] = []
+    refs_after: list[Ref] = []
     details: list[Change] = []
 
     @property
@@ -104,11 +109,19 @@ def _findings(diff: RecordDiff) -> Iterator[Change]:
         yield _at(item.change, text, item.line)
 
 
-def _at(change: str, text: str, line: int | None) -> Change:
+_Located = BreakChange | RecompileChange | NodeChange | GuardChange | KernelChange
+
+
+def _at(change: str, text: str, line: int | None, item: _Located | None = None) -> Change:
     lines = (line,) if line else ()
     is_old = change in ("gone", "removed")
     return Change(
-        change=change, text=text, old=lines if is_old else (), new=() if is_old else lines
+        change=change,
+        text=text,
+        old=lines if is_old else (),
+        new=() if is_old else lines,
+        refs_before=item.refs_before if item else [],
+        refs_after=item.refs_after if item else [],
     )
 
 
@@ -117,12 +130,12 @@ def _breaks(diff: RecordDiff) -> Iterator[Change]:
         times = f", {item.count} times" if item.count > 1 else ""
         where = f" ({item.place})" if item.place else ""
         text = f"{brief(item.kind, 160)} in {item.function}{where}{times}"
-        yield _at(item.change, text, item.line)
+        yield _at(item.change, text, item.line, item)
 
 
 def _recompiles(diff: RecordDiff) -> Iterator[Change]:
     for item in diff.recompiles:
-        yield _at(item.change, _recompile_text(item), item.line)
+        yield _at(item.change, _recompile_text(item), item.line, item)
 
 
 def _recompile_text(item: RecompileChange) -> str:
@@ -153,14 +166,7 @@ def _graph_text(graph: GraphChange) -> str:
 
 
 def _node(node: NodeChange) -> Change:
-    is_old = not node.after
-    lines = (node.line,) if node.line else ()
-    return Change(
-        change=node.change,
-        text=_node_text(node),
-        old=lines if is_old else (),
-        new=() if is_old else lines,
-    )
+    return _at(node.change, _node_text(node), node.line, node)
 
 
 def _node_text(node: NodeChange) -> str:
@@ -178,7 +184,7 @@ def _node_text(node: NodeChange) -> str:
 
 def _guards(diff: RecordDiff) -> Iterator[Change]:
     for item in diff.guards:
-        yield _at(item.change, _guard_text(item), item.line)
+        yield _at(item.change, _guard_text(item), item.line, item)
 
 
 def _guard_text(item: GuardChange) -> str:
@@ -199,6 +205,8 @@ def _kernels(diff: RecordDiff) -> Iterator[Change]:
             text=_kernel_text(item),
             old=lines if is_old else (),
             new=() if is_old else lines,
+            refs_before=item.refs_before,
+            refs_after=item.refs_after,
         )
 
 

@@ -74,7 +74,7 @@ class DynamoWidget(anywidget.AnyWidget):
         if name == "page":
             return _packed(to_explorer_page(self.record))
         if name == "diff" and self._before is not None:
-            return _packed(diff_data(diff(self._before, self.record)))
+            return _packed(diff_data(diff(self._before, self.record), self._before))
         return self._parts.compressed(name)
 
 
