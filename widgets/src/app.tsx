@@ -6,7 +6,7 @@ import { counted, describe } from "./describe";
 import { hueOf } from "./facts";
 import { attach, linked } from "./linked";
 import { compileKey, SCHEMA_VERSION, type CellRecord, type Compile, type Link } from "./record";
-import { parseKey, type Ref, type Selection } from "./selection";
+import { isBefore, parseKey, type Ref, type Selection } from "./selection";
 import { Findings } from "./panes/Findings";
 import { Source } from "./panes/Source";
 import { firstSections, Stage } from "./panes/Stage";
@@ -142,7 +142,7 @@ function reportHeld(selection: Selection, host: Host): () => void {
   let told = false;
   return effect(() => {
     const held = selection.pinned.value;
-    const lit = held ? [...selection.lit.value].map(parseKey) : [];
+    const lit = held ? [...selection.lit.value].map(parseKey).filter((ref) => !isBefore(ref)) : [];
     if (held || told) host.onSelect?.(lit);
     told = held !== null;
   });

@@ -2,14 +2,20 @@
 import { changeText, compileOf } from "./facts";
 import { kernelsOf, lineOf, placeInGraph, placeText, valueText, ownFrame } from "./record";
 import type { Bytecode, CellRecord, Compile, Graph, Instruction, Ref, StackFrame, Steps } from "./record";
+import { isBefore, ownRef } from "./selection";
 import type { GuardsPart, Store } from "./store";
 
 interface Found {
   record: CellRecord;
   compile: Compile | undefined;
-  store: Store;
+  store: Parts;
   ref: Ref;
 }
+
+type Parts = Pick<Store, "peek">;
+
+/** What is at hand of the report before: nothing but what its refs say. */
+const NOTHING: Parts = { peek: () => null };
 
 /** What each kind of ref is, in words. */
 const WORDS: Record<string, (found: Found) => string> = {
@@ -53,18 +59,23 @@ const WORDS: Record<string, (found: Found) => string> = {
     `compile ${ref[0]}${compile ? ` of ${compile.name}: ${compile.status}` : ""}`,
 };
 
-export function describe(ref: Ref, record: CellRecord, store: Store): string {
+export function describe(ref: Ref, record: CellRecord, store: Parts): string {
+  if (isBefore(ref)) return `before: ${describe(ownRef(ref), { ...record, compiles: [] }, NOTHING)}`;
   const words = WORDS[ref[1]];
   const found = { record, compile: compileOf(record, ref[0]), store, ref };
   return words ? words(found) : `${ref[1]} ${ref[2]}`;
 }
 
-/** What else is lit, counted: `3 lines, 12 nodes, 1 kernel`. */
-export function counted(lit: Iterable<Ref>, except: Ref): string {
+/** What else is lit, counted: `3 lines, 12 nodes, 1 kernel`; apart from that, what was before. */
+export function counted(lit: readonly Ref[], except: Ref): string {
+  const others = lit.filter((ref) => ref.join() !== except.join());
+  const [here, before] = [nouns(others.filter((ref) => !isBefore(ref))), nouns(others.filter(isBefore))];
+  return [here, before && `before: ${before}`].filter(Boolean).join("; ");
+}
+
+function nouns(refs: readonly Ref[]): string {
   const counts = new Map<string, number>();
-  for (const ref of lit) {
-    if (ref.join() !== except.join()) counts.set(ref[1], (counts.get(ref[1]) ?? 0) + 1);
-  }
+  for (const [, artifact] of refs) counts.set(artifact, (counts.get(artifact) ?? 0) + 1);
   counts.delete("code");
   return [...counts].map(([noun, count]) => plural(count, noun)).join(", ");
 }
@@ -72,13 +83,13 @@ export function counted(lit: Iterable<Ref>, except: Ref): string {
 export const plural = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? "" : noun.endsWith("y") ? "" : "s"}`;
 
-const nodeOf = (store: Store, ref: Ref): Graph["nodes"][number] | undefined => {
+const nodeOf = (store: Parts, ref: Ref): Graph["nodes"][number] | undefined => {
   const { graph, name } = placeInGraph(ref);
   return store.peek<Graph>("graph", ref[0], graph)?.nodes.find((one) => one.name === name);
 };
 
 /** What an instruction's ref or a step's stands for, where its part is here. */
-function instructionOf(store: Store, ref: Ref): Instruction | undefined {
+function instructionOf(store: Parts, ref: Ref): Instruction | undefined {
   if (ref[1] === "step") {
     const steps = store.peek<Steps>("steps", ref[0]);
     const [frame = -1, at = -1] = steps?.steps[Number(ref[2])] ?? [];

@@ -15,13 +15,28 @@ export const refKey = (ref: Ref): string => ref.join(SEPARATOR);
 
 export const parseKey = (key: string): Ref => key.split(SEPARATOR) as unknown as Ref;
 
+/** Refs of the report before this one stand apart by this, ahead of their compile's key. */
+const EARLIER = "~";
+
+export const beforeRef = ([compile, artifact, key]: Ref): Ref => [EARLIER + compile, artifact, key];
+
+export const isBefore = (ref: Ref): boolean => ref[0].startsWith(EARLIER);
+
+/** A ref as its own record has it. */
+export const ownRef = (ref: Ref): Ref =>
+  isBefore(ref) ? [ref[0].slice(EARLIER.length), ref[1], ref[2]] : ref;
+
+/** The kind of the links from the report before to this one. */
+export const COUNTERPART = "counterpart";
+
 export const sameRef = (a: Ref | null, b: Ref | null): boolean =>
   a === b || (!!a && !!b && refKey(a) === refKey(b));
 
-/** The three directions in which links are followed, apart from their plain neighbours. */
+/** The directions in which links are followed, apart from their plain neighbours. */
 interface Index {
   earlier: Map<string, Set<string>>; // node → the nodes of earlier graphs it came from
   later: Map<string, Set<string>>; // node → the nodes of later graphs made from it
+  across: Map<string, Set<string>>; // what stands for a thing in the other report, both ways
   beside: Map<string, Set<string>>; // all other links, both ways
 }
 
@@ -37,7 +52,7 @@ export class Selection {
   constructor(links: readonly Link[]) {
     this.index = signal(indexOf(links));
     this.current = computed(() => this.pinned.value ?? this.hovered.value);
-    this.lit = computed(() => closure(this.current.value, this.index.value));
+    this.lit = computed(() => across(closure(this.current.value, this.index.value), this.index.value));
   }
 
   /** Point at something, or hold it; pinning what is pinned already lets it go. */
@@ -64,12 +79,12 @@ export class Selection {
     return this.lit.value.has(refKey(ref));
   }
 
-  /** The lit refs of one kind. */
+  /** The lit refs of one kind, those of the report before left out. */
   refsOf(artifact: string): Ref[] {
     return refsIn(this.lit.value, artifact);
   }
 
-  /** What belongs to a ref, itself included, whether it is selected or not. */
+  /** What belongs to a ref in its own report, itself included, whether it is selected or not. */
   related(ref: Ref): Set<string> {
     return closure(ref, this.index.value);
   }
@@ -80,11 +95,12 @@ export class Selection {
   }
 }
 
+/** The refs of one kind, those of the report before left out: no pane but Diff shows them. */
 export const refsIn = (keys: Iterable<string>, artifact: string): Ref[] =>
-  [...keys].map(parseKey).filter((ref) => ref[1] === artifact);
+  [...keys].map(parseKey).filter((ref) => ref[1] === artifact && !isBefore(ref));
 
 const indexOf = (links: readonly Link[]): Index =>
-  linkUp(links, { earlier: new Map(), later: new Map(), beside: new Map() });
+  linkUp(links, { earlier: new Map(), later: new Map(), across: new Map(), beside: new Map() });
 
 function linkUp(links: readonly Link[], index: Index): Index {
   for (const [kind, a, b] of links) {
@@ -93,8 +109,9 @@ function linkUp(links: readonly Link[], index: Index): Index {
       add(index.earlier, from, to);
       add(index.later, to, from);
     } else {
-      add(index.beside, from, to);
-      add(index.beside, to, from);
+      const both = kind === COUNTERPART ? index.across : index.beside;
+      add(both, from, to);
+      add(both, to, from);
     }
   }
   return index;
@@ -125,6 +142,12 @@ function closure(ref: Ref | null, index: Index): Set<string> {
   if (ref[1] === "line") return lit;
   ascend(own, index, lit);
   for (const key of near) if (artifactOf(key) === "compile") addPlaces(key, index, lit);
+  return lit;
+}
+
+/** Light what stands for lit things in the other report. */
+function across(lit: Set<string>, index: Index): Set<string> {
+  for (const key of [...lit]) for (const other of index.across.get(key) ?? []) lit.add(other);
   return lit;
 }
 

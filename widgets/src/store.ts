@@ -1,6 +1,7 @@
 /** Parts of the record: the core at once, everything else when a pane first needs it. */
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { complete, completeRecord, compileKey, type Buffer, type Bytecode } from "./record";
+import { beforeRef, COUNTERPART } from "./selection";
 import type { CellRecord, Compile, Folded, Graph, Guard, GuardTree, Link, NotFused } from "./record";
 import type { Ref, ShapeGuard, Specialization, Steps, Symbol, Target } from "./record";
 
@@ -61,12 +62,14 @@ export interface DiffRow {
   new_text: string;
 }
 
-/** One thing that is different, with its lines in each of the cells. */
+/** One thing that is different, with its lines in each of the cells, and the refs of each record. */
 export interface Change {
   change: string;
   text: string;
   old: number[];
   new: number[];
+  refs_before: Ref[];
+  refs_after: Ref[];
   details: Change[];
 }
 
@@ -78,7 +81,11 @@ export interface DiffPart {
   rows: DiffRow[];
   groups: { title: string; summary: string; changes: Change[] }[];
   times: [stage: string, before: string, after: string][];
+  /** The links within the report before, and those that lead from it to this one. */
+  links: Link[];
 }
+
+export type SentDiff = Omit<DiffPart, "links"> & { links: PackedLinks; counterparts: PackedLinks };
 
 /** How each kind of part is made ready for the panes. */
 const READERS: Record<string, (value: unknown) => unknown> = {
@@ -94,6 +101,7 @@ const READERS: Record<string, (value: unknown) => unknown> = {
     return { ...complete<CodePart>("Compile", { ...part, kernels: [] }), kernels: part.kernels };
   },
   target: (value) => complete("Target", value),
+  diff: (value) => readDiff(value as SentDiff),
   bytecode: (value) => complete("Bytecode", value),
   steps: (value) => complete("Steps", value),
 };
@@ -161,6 +169,23 @@ export class Store {
 }
 
 export const partName = (...name: string[]): string => name.join("|");
+
+/** Refs of the report before are told apart from here on. */
+function readDiff(sent: SentDiff): DiffPart {
+  const within = unpackLinks(sent.links).map(
+    ([kind, a, b]): Link => [kind, beforeRef(a), beforeRef(b)],
+  );
+  const across = unpackLinks(sent.counterparts).map(
+    ([, a, b]): Link => [COUNTERPART, beforeRef(a), b],
+  );
+  const located = (one: Change): Change => ({
+    ...one,
+    refs_before: one.refs_before.map(beforeRef),
+    details: one.details.map(located),
+  });
+  const groups = sent.groups.map((one) => ({ ...one, changes: one.changes.map(located) }));
+  return { ...sent, groups, links: [...within, ...across] };
+}
 
 function unpackLinks({ refs, pairs }: PackedLinks): Link[] {
   const links: Link[] = [];

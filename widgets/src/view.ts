@@ -2,7 +2,7 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { factsOf, type Facts, type LineFacts } from "./facts";
 import { CELL, compileKey, lineOf, type CellRecord, type Compile, type Link } from "./record";
-import { refKey, refsIn, Selection, type Ref } from "./selection";
+import { isBefore, refKey, refsIn, Selection, type Ref } from "./selection";
 import type { Core, Store } from "./store";
 
 export class View {
@@ -51,12 +51,12 @@ export class View {
     const lit = this.selection.lit.peek();
     const [key] = held;
     const shown = this.compile.peek();
-    if (key) this.compile.value = key;
-    else if (held[1] === "line") {
+    if (key && !isBefore(held)) this.compile.value = key;
+    else if (held[1] === "line" || isBefore(held)) {
       const keys = refsIn(lit, "node").map((ref) => ref[0]);
       if (keys[0] !== undefined && !keys.includes(shown)) this.compile.value = keys[0];
     }
-    const lines = refsIn(held[1] === "line" ? [refKey(held)] : lit, "line");
+    const lines = refsIn(held[1] === "line" && !isBefore(held) ? [refKey(held)] : lit, "line");
     const own = held[1] === "step" ? lines.slice(0, 1) : lines; // a step's own place comes first
     const files = own.map((ref) => lineOf(ref).file);
     const wanted = files.includes(CELL) ? CELL : files[0];

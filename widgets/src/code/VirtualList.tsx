@@ -32,8 +32,8 @@ export interface VirtualListProps {
   active?: number;
   /** Rows may have a button, made by `row`. */
   buttons?: boolean;
-  /** Take a key before the list does; say whether it was taken. */
-  onKey?(event: KeyboardEvent): boolean;
+  /** Take a key before the list does, on the active row; say whether it was taken. */
+  onKey?(event: KeyboardEvent, row: number): boolean;
 }
 
 export function VirtualList(props: VirtualListProps): VNode {
@@ -108,7 +108,7 @@ export function VirtualList(props: VirtualListProps): VNode {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const onButton = event.target !== viewport.current;
     if (onButton && PRESSING.has(event.key)) return;
-    const act = props.onKey?.(event) ? () => {} : moves[event.key];
+    const act = props.onKey?.(event, at.peek()) ? () => {} : moves[event.key];
     if (!act) return;
     act();
     event.preventDefault();
