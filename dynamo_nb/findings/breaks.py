@@ -5,22 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function, place
+from dynamo_nb.findings.advice import advice
+from dynamo_nb.findings.wording import cell_lines, first_sentence, function, place
 from dynamo_nb.record.causes import BreakPlace, break_places
 from dynamo_nb.record.types import CELL, CellRecord, Finding, GraphBreak, Ref, StackFrame
 
 __all__ = ["graph_break"]
 
-#: Where torch's own hint says too little.
-_ADVICE = {
-    "Operator does not support running with fake tensors": (
-        "Tell torch the output's shape and dtype with torch.library.register_fake."
-    ),
-    "Unsupported Tensor.backward() call": (
-        "Call backward() outside of the compiled function: the backward graph is compiled all the "
-        "same. Or set torch._dynamo.config.trace_autograd_ops = True."
-    ),
-}
 _OTHER_ADVICE = (
     "Move that line out of the compiled function, or wrap what it calls with "
     "torch.library.custom_op or torch.compiler.disable."
@@ -44,12 +35,12 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
         first = found.first
         wanted = first.kind == _ON_PURPOSE and _is_torch(found.frame)
         disabled = _disabled(first)
-        advice = _ADVICE.get(first.kind) or advice_from(first.hints, _OTHER_ADVICE)
+        mend = advice(first.kind, first.explanation, first.hints, _OTHER_ADVICE)
         yield Finding(
             code="graph-break",
             severity="info" if wanted or disabled else "warning",
             message=_message(found, disabled),
-            advice=_ON_PURPOSE_ADVICE if wanted else _DISABLED_ADVICE if disabled else advice,
+            advice=_ON_PURPOSE_ADVICE if wanted else _DISABLED_ADVICE if disabled else mend,
             line=found.line,
             lines=_lines(found),
             count=found.count,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dynamo_nb.findings.advice import advice
 from dynamo_nb.findings.calls import NOTHING_TO_COMPILE, eager_calls, is_harmless, unwatched
 from dynamo_nb.findings.errors import Reason, parse_reasons, raised_anyway
 from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import (
-    advice_from,
     cell_lines,
     first_sentence,
     function,
@@ -107,7 +107,12 @@ def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
         code="not-compiled",
         severity="warning",
         message=f"{name} ran eagerly as a whole{because}: {why}.",
-        advice=advice_from(reason.hints, "Move that line out of the compiled function."),
+        advice=advice(
+            reason.kind,
+            reason.explanation,
+            reason.hints,
+            "Move that line out of the compiled function.",
+        ),
         line=start or compiled.call_line,
         lines=cell_lines(start, inside, compiled.call_line),
         frame=None if start else _start(compiled),

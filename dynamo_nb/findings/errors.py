@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from dynamo_nb.findings.advice import advice
 from dynamo_nb.findings.sources import def_line
-from dynamo_nb.findings.wording import advice_from, cell_lines, first_sentence, function
+from dynamo_nb.findings.wording import cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
@@ -174,4 +175,5 @@ def _advice(error: CompileError) -> str:
             f"Tell torch the output's shape and dtype: decorate a function with "
             f"`@{name}.register_fake` (or `torch.library.register_fake`)."
         )
-    return advice_from(error.hints, "See the traceback above for the place in your code.")
+    otherwise = "See the traceback above for the place in your code."
+    return advice(error.kind, error.explanation, error.hints, otherwise)
