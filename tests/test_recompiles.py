@@ -411,7 +411,7 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
         compiled(f)(x, y)  # @call
         """,
         "",
-        "y is x",
+        "x is y",
         "True",
         "False",
     ),

@@ -201,6 +201,40 @@ def test_global_state_counts_as_it_is_now() -> None:
     assert "grad_mode" in str(answer)
 
 
+def test_what_follows_a_failed_global_state_is_told_too() -> None:
+    f = torch.compile(scale, backend="eager", dynamic=False)
+    x = torch.ones(3)
+    with dynamo_nb.capture():
+        f(x, torch.ones(3), k=2)
+    torch.set_default_device("cpu")
+    try:
+        with torch.no_grad():
+            answer = dynamo_nb.would(f, x, x, k=3)
+    finally:
+        torch.set_default_device(None)
+    assert changes(answer) == [
+        ("grad_mode", "True", "False"),
+        ("default device", "None", "cpu"),
+        ("k", "2", "3"),
+        ("x is y", "False", "True"),
+    ]
+
+
+def test_what_follows_a_failed_relation_is_told_too() -> None:
+    f = torch.compile(scale, backend="eager", dynamic=False)
+    x, y = torch.ones(3), torch.ones(3)
+    with dynamo_nb.capture():
+        f(x, y)
+    assert changes(dynamo_nb.would(f, x, x)) == [("x is y", "False", "True")]
+    x = torch.ones(4)
+    assert sorted(changes(dynamo_nb.would(f, x, x, k=1))) == [
+        ("type(k)", "NoneType", "int"),
+        ("x is y", "False", "True"),
+        ("x.size()[0]", "3", "4"),
+        ("y.size()[0]", "3", "4"),
+    ]
+
+
 def test_the_limit_the_stance_and_disable_decide_what_a_miss_does() -> None:
     f = torch.compile(scale, backend="eager", dynamic=False)
     f(torch.ones(3))

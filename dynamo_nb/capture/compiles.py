@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, ExitStack
 from types import CellType, CodeType
 from typing import Any
 
+from dynamo_nb.capture.ambient import global_state
 from dynamo_nb.capture.breaks import explained, filled
-from dynamo_nb.capture.memory import MEMORY, global_state
+from dynamo_nb.capture.memory import MEMORY
 from dynamo_nb.capture.plain import (
     Place,
     place_of_positions,

@@ -9,8 +9,9 @@ from typing import Any
 
 from torch._C._dynamo.guards import RelationalGuard
 
+from dynamo_nb.capture.ambient import STATE_KINDS, changed_state
 from dynamo_nb.capture.identities import without_addresses
-from dynamo_nb.capture.memory import Entry, global_state, names, seen
+from dynamo_nb.capture.memory import Entry, names, seen
 from dynamo_nb.capture.tensor_changes import tensor_changes, told_change
 from dynamo_nb.capture.trees import children, managers
 
@@ -18,12 +19,13 @@ __all__ = ["failing_guards"]
 
 _SIZE = re.compile(r"([LG]\[.+?\])\.(size|stride)\(\)\[(\d+)\]")
 _CLOSURE = re.compile(r"^(.*)\.__closure__\[(\d+)\]\.cell_contents")
-_STATE = re.compile(r"GLOBAL_STATE changed:\s*(.*)")
 _DICT_LENGTH = re.compile(r"len\((.+)\) != \d+")
 #: How torch begins what it says of a tensor that differs, or of what is of another type.
 _TENSOR = re.compile(r"(?:tensor|expected type of) '(.*?)' ")
 #: A local variable's number in a shape guard, such as an index that became dynamic.
 _SCALAR = re.compile(r"L\['\w+'\](?:\[[^\[\]]+\]|\.\w+)*")
+#: Of two names that must hold one object.
+_SAME = re.compile(r"(\S+) is (\S+)")
 #: Types of tensors that are one to a guard, apart from what else it checks.
 _SAME_TENSORS = {"Tensor", "Parameter", "Buffer"}
 _RELATIONS = (RelationalGuard,)
@@ -42,9 +44,16 @@ def failing_guards(
     from what its guard holds. `check_verbose` stops at the first failure, so
     failing places are taken out of a clone of the tree and the rest is checked again. Only the
     root has `check_verbose` (2.13). Guards on torch's global state and on relations between
-    values can't be taken out: what follows them is then not known.
+    values can't be taken out: then each leaf guard is asked on its own, and each relation.
     """
-    return list(_Check(wrapper, f_locals, known).failures())
+    found = list(_Check(wrapper, f_locals, known).failures())
+    # A new default device fails two guards.
+    return [item for i, item in enumerate(found) if not _is_told(item, found[:i])]
+
+
+def _is_told(failure: dict[str, Any], before: list[dict[str, Any]]) -> bool:
+    same = [other for other in before if other["name"] == failure["name"] != ""]
+    return failure["kind"] in STATE_KINDS and bool(same)
 
 
 class _Check:
@@ -61,7 +70,11 @@ class _Check:
     def _places(self) -> dict[str, tuple[str, str, bool]]:
         """Where each guard stands, by its message: source, kind, whether at the root."""
         return {
-            part: (manager.get_source(), type(guard).__name__, manager is self._root)
+            part: (
+                "" if manager is self._root else manager.get_source(),
+                type(guard).__name__,
+                manager is self._root,
+            )
             for manager in managers(self._root)
             for guard in manager.get_leaf_guards()
             for part in guard.verbose_code_parts()
@@ -74,17 +87,19 @@ class _Check:
     def failures(self) -> Iterator[dict[str, Any]]:
         dropped: set[str] = set()
         unplaced = ""
+        rest: list[dict[str, Any]] = []
         root = self._root
         while not (info := root.check_verbose(self._locals)).result:
             text = str(info.verbose_code_parts[0]) if info.verbose_code_parts else ""
             source, kind, at_root = self._told_place(text)
             if not source and not at_root:
                 source, kind, at_root = self._places.get(text, ("", "", False))
-            if not source and not at_root:
-                unplaced = text
-                break
-            yield from self._failures(source, kind, text)
-            if at_root or source in dropped:
+            is_placed = bool(source) or at_root
+            if is_placed:
+                yield from self._failures(source, kind, text)
+            if not is_placed or at_root or source in dropped:
+                unplaced = "" if is_placed else text
+                rest = list(self._rest(kind if at_root else "", dropped))
                 break
             dropped.add(source)
             if len(dropped) == _ONE_BY_ONE:
@@ -92,10 +107,41 @@ class _Check:
                     yield from self._failures(source, kind, text)
                     dropped.add(source)
             root = self._root.clone_manager(lambda m: m.get_source() not in dropped)
-        epilogue = list(self._epilogue())
-        yield from epilogue
-        if unplaced and not epilogue and not (dropped and self._epilogue_raises()):
+        rest += self._same_tensors()
+        rest += self._epilogue()
+        yield from rest
+        if unplaced and not rest and not (dropped and self._epilogue_raises()):
             yield from self._failures("", "", unplaced)
+
+    def _rest(self, told: str, dropped: set[str]) -> Iterator[dict[str, Any]]:
+        """Yield what fails besides a guard that can't be taken out of the tree.
+
+        `told` is the kind of that guard where it is one of the root's own.
+        """
+        for guard in self._root.get_leaf_guards():
+            kind = type(guard).__name__
+            if kind != told and not guard(self._locals):
+                yield from self._failures("", kind, _message(guard, self._locals))
+        for source, kind, text in list(self._swept(self._root, dropped)):
+            yield from self._failures(source, kind, text)
+
+    def _same_tensors(self) -> Iterator[dict[str, Any]]:
+        """Yield the pairs that are one tensor now, and were two when the entry was compiled."""
+        distinct = {
+            manager.get_source(): next(iter(guard.verbose_code_parts()), "")
+            for manager in managers(self._root)
+            for guard in manager.get_leaf_guards()
+            if type(guard).__name__ == "NO_TENSOR_ALIASING"
+        }
+        first: dict[int, str] = {}
+        for source in sorted(distinct):
+            value = self._evaluate(source, absent=_ABSENT)
+            other = first.setdefault(id(value), source)
+            if other != source and value is not _ABSENT:
+                text = distinct[source]
+                yield self._told(
+                    "", f"{other} is {source}", "NO_TENSOR_ALIASING", text, "False", "True"
+                )
 
     def _swept(self, above: Any, dropped: set[str]) -> Iterator[tuple[str, str, str]]:
         """Yield `(source, kind, message)` of the places that fail, each leaf guard asked alone.
@@ -126,7 +172,7 @@ class _Check:
 
     def _told_place(self, text: str) -> tuple[str, str, bool]:
         """Place a message made at check time: of tensors, global state, a dict's length."""
-        if _STATE.search(text):
+        if text.startswith("GLOBAL_STATE"):
             return "", "GLOBAL_STATE", True
         length = _DICT_LENGTH.match(text)
         if length and length[1] in self._sources:
@@ -137,13 +183,19 @@ class _Check:
         return "", "", False
 
     def _epilogue(self) -> Iterator[dict[str, Any]]:
-        """Evaluate the shape guards, which are Python expressions run after the tree."""
+        """Evaluate the guards run after the tree: shape guards, and what must be one object."""
         for guard in self._root.get_epilogue_lambda_guards():
             for part in guard.verbose_code_parts():
                 expression = _code(part)
-                if self._evaluate(expression) is False:
-                    match = _SIZE.search(expression) or _SCALAR.search(expression)
-                    yield from self._failures(match[0] if match else "", "SHAPE_ENV", part)
+                if self._evaluate(expression) is not False:
+                    continue
+                same = _SAME.fullmatch(expression)
+                if same:
+                    name = " is ".join(sorted(same.groups()))
+                    yield self._told("", name, "DUPLICATE_INPUT", part, "True", "False")
+                    continue
+                match = _SIZE.search(expression) or _SCALAR.search(expression)
+                yield from self._failures(match[0] if match else "", "SHAPE_ENV", part)
 
     def _epilogue_raises(self) -> bool:
         """Say whether a shape guard asks for a size that the tensor has no more."""
@@ -152,17 +204,22 @@ class _Check:
 
     def _failures(self, source: str, kind: str, text: str) -> Iterator[dict[str, Any]]:
         """Yield what one failing guard says: a tensor's may fail in several properties."""
+        for change in self._tensor_changes(source) or [self._change(source, kind, text)]:
+            yield self._told(source, change[0], kind, text, *change[1:])
+
+    def _told(
+        self, source: str, name: str, kind: str, text: str, was: str, now: str
+    ) -> dict[str, Any]:
         name_of = names(self._known.values if self._known is not None else {})
-        for name, was, now in self._tensor_changes(source) or [self._change(source, kind, text)]:
-            yield {
-                "source": without_addresses(source),
-                "name": without_addresses(name),
-                "kind": kind,
-                "guard": without_addresses(_code(text), name_of),
-                "was": without_addresses(was),
-                "now": now,
-                "text": without_addresses(text, name_of),
-            }
+        return {
+            "source": without_addresses(source),
+            "name": without_addresses(name),
+            "kind": kind,
+            "guard": without_addresses(_code(text), name_of),
+            "was": without_addresses(was),
+            "now": now,
+            "text": without_addresses(text, name_of),
+        }
 
     def _tensor_changes(self, source: str) -> list[tuple[str, str, str]]:
         """Return what differs between two tensors of one type, nothing where that is not so."""
@@ -187,9 +244,8 @@ class _Check:
 
     def _change(self, source: str, kind: str, text: str) -> tuple[str, str, str]:
         """Return what changed: its name (empty: the source), its value then and now."""
-        state = _STATE.search(text)
-        if state:
-            return self._state_change(state[1].strip())
+        if kind in STATE_KINDS:
+            return changed_state(kind, text, self._known.state if self._known is not None else {})
         if not source:
             return "", "", ""
         size = _SIZE.fullmatch(source)
@@ -214,20 +270,6 @@ class _Check:
         then = was.text if was is not None else _code(text).partition(f"{source} == ")[2]
         another = "another " if then == now.text and "ID" in kind else ""
         return self._name(source), then, another + now.text
-
-    def _state_change(self, names: str) -> tuple[str, str, str]:
-        now = global_state()
-        then = self._known.state if self._known is not None else {}
-        changed = [name for name in now if name in then and then[name] != now[name]]
-        if not changed:
-            return names, "", ""
-        was, current = then[changed[0]], now[changed[0]]
-        if isinstance(was, list) and isinstance(current, list):  # one value for each device
-            was, current = next(
-                pair for pair in zip(was, current, strict=False) if len({*pair}) > 1
-            )
-            return names, str(was), str(current)
-        return changed[0], str(was), str(current)
 
     def _size_change(self, size: re.Match[str]) -> tuple[str, str, str]:
         known = self._known.values.get(size[1]) if self._known is not None else None
@@ -261,3 +303,13 @@ _ABSENT = object()
 def _code(text: str) -> str:
     """Return a guard's condition without the comment that names the user line."""
     return text.split("  # ")[0].strip()
+
+
+def _message(guard: Any, f_locals: dict[str, Any]) -> str:
+    """Return what a leaf guard of the root says of its failure; not each has words of its own."""
+    parts = (
+        guard.check_verbose(f_locals).verbose_code_parts
+        if hasattr(guard, "check_verbose")
+        else guard.verbose_code_parts()
+    )
+    return str(next(iter(parts), ""))

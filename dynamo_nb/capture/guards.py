@@ -7,10 +7,11 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
+from dynamo_nb.capture.ambient import global_state
 from dynamo_nb.capture.costs import guard_costs
 from dynamo_nb.capture.failing import failing_guards
 from dynamo_nb.capture.identities import without_addresses
-from dynamo_nb.capture.memory import MEMORY, Entry, Seen, global_state, names, seen
+from dynamo_nb.capture.memory import MEMORY, Entry, Seen, names, seen
 from dynamo_nb.capture.plain import places_of_stack
 from dynamo_nb.capture.recorder import Hooked, Recorder
 from dynamo_nb.capture.stacks import without_own_place

@@ -6,18 +6,16 @@ plain values only, by guard manager and only as long as it lives.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import torch
-from torch._C._dynamo.guards import GlobalStateGuard
 
 from dynamo_nb.capture.plain import brief, tensor_value
 
-__all__ = ["MEMORY", "Entry", "Memory", "Seen", "global_state", "names", "seen"]
+__all__ = ["MEMORY", "Entry", "Memory", "Seen", "names", "seen"]
 
 
 class Seen(NamedTuple):
@@ -91,21 +89,6 @@ class Memory:
 
 #: One per process, as Dynamo's cache is.
 MEMORY = Memory()
-
-
-#: `c10::ScalarType` of the types that can be the default.
-_SCALAR_TYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
-
-
-def global_state() -> dict[str, Any]:
-    """Return the state that Dynamo guards for every frame: grad mode, autocast, default dtype, ...
-
-    `GlobalStateGuard.__getstate__` is JSON (`torch/csrc/dynamo/guards.cpp`, 2.13).
-    """
-    state = json.loads(GlobalStateGuard().__getstate__())  # type: ignore[attr-defined]
-    state.update(state.pop("autocast_state", {}))
-    dtype = state.get("default_dtype")
-    return {**state, "default_dtype": _SCALAR_TYPES.get(dtype, dtype)}
 
 
 def seen(item: Any) -> Seen:

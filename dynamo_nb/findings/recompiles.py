@@ -248,6 +248,10 @@ _INVALIDATED = "INVALIDATED"
 #: The kind that stands for an entry of another backend, in place of a guard's.
 _BACKEND = "BACKEND_MATCH"
 
+_ALIASING_ADVICE = (
+    "Pass one tensor under both names in all calls or in none, or accept one entry for each."
+)
+
 #: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
 _ADVICE = (
     (
@@ -266,6 +270,14 @@ _ADVICE = (
         "Make all calls under the same global state (grad mode, autocast, default dtype), or "
         "accept one entry for each.",
     ),
+    ("DEFAULT_DEVICE", "Make all calls under one default device, or accept one entry for each."),
+    (
+        "TORCH_FUNCTION_MODE_STACK",
+        "Make all calls under the same torch function modes (a default device is one), or accept "
+        "one entry for each.",
+    ),
+    ("NO_TENSOR_ALIASING", _ALIASING_ADVICE),
+    ("DUPLICATE_INPUT", _ALIASING_ADVICE),
     (
         ".training",
         "Call train() and eval() outside of the loop that calls the model, or accept one entry "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import Guard, RecompileReason
 
 __all__ = ["blamed"]
@@ -47,6 +48,20 @@ def _about(reason: RecompileReason, guards: list[Guard]) -> Iterable[int]:
     return (i for i, guard in enumerate(guards) if keys and any(keys in c for c in guard.code))
 
 
+def _modes(reason: RecompileReason, guards: list[Guard]) -> Iterable[int]:
+    """Find the guard on torch function modes: the tree's check of them has a name of its own."""
+    is_modes = reason.kind == "TORCH_FUNCTION_MODE_STACK"
+    return (
+        i for i, guard in enumerate(guards) if is_modes and guard.kind == "TORCH_FUNCTION_STATE"
+    )
+
+
+def _related(reason: RecompileReason, guards: list[Guard]) -> Iterable[int]:
+    """Find the guards on the tensors that must not be one: no guard of the record says that."""
+    both = reason.name.split(" is ") if reason.kind == "NO_TENSOR_ALIASING" else []
+    return (i for i, guard in enumerate(guards) if readable(guard.source) in both)
+
+
 def _nearest(reason: RecompileReason, guards: list[Guard]) -> Iterable[int]:
     """Find the guards on the thing itself, else on the nearest one that it is reached through."""
     around = {g.source for g in guards if g.source and g.source in reason.source}
@@ -55,4 +70,4 @@ def _nearest(reason: RecompileReason, guards: list[Guard]) -> Iterable[int]:
 
 
 #: The strictest first.
-_RULES: tuple[_Rule, ...] = (_same, _denied, _shapes, _about, _nearest)
+_RULES: tuple[_Rule, ...] = (_same, _denied, _shapes, _about, _modes, _related, _nearest)
