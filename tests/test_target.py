@@ -84,6 +84,90 @@ def assert_compiled(target, backend: str) -> None:
         assert {"ttir", "ttgir", "llir", LAST_STAGE[backend]} <= stages
 
 
+#: Between them: pointwise, a reduction, a library call.
+_SAMPLE = ("layer_norm", "matmul")
+
+
+@pytest.mark.parametrize("spec", ["cuda:75", "cuda:89", "cuda:100"])
+def test_kernels_for_the_other_architectures_have_binaries(shell, spec):
+    chosen = [function for function in ZOO if function.name in _SAMPLE]
+    assert len(chosen) == len(_SAMPLE)
+    for function in chosen:
+        shell.run(function.definition())
+        ran = shell.run(f"{magic(f'--target {spec}')}{function.training()}")
+        assert ran.error is None
+        ((_, target),) = targets(shell.record)[spec]
+        assert not target.error
+        assert [graph.direction for graph in target.graphs] == ["forward", "backward"]
+        assert_compiled(target, "cuda")
+
+
+def test_what_a_gpu_has_not_is_said_plainly(shell):
+    shell.run(
+        "import torch\nx = torch.randn(8, 64)\n"
+        "def halved(x):\n    return x.bfloat16().relu()\n"
+        "def eighth(x):\n    return x.to(torch.float8_e4m3fn).float() * 2\n"
+    )
+    ran = shell.run(magic("--target cuda:75 --target cuda:89") + "halved(x)\neighth(x)")
+    found = targets(shell.record)
+    (_, halved), (_, eighth) = found["cuda:75"]
+    assert halved.error.startswith("torch skips a graph whose inputs or results are bfloat16")
+    assert "would run eagerly" in ran.report
+    (binary,) = eighth.binaries
+    assert binary.error.startswith("CompilationError: type fp8e4nv not supported")
+    for _, target in found["cuda:89"]:
+        assert_compiled(target, "cuda")
+
+
+MADE_ANYWHERE = """\
+import torch
+x = torch.randn(16, 16)
+def position(x):
+    return x + torch.arange(16)
+def causal(x):
+    return x.masked_fill(torch.ones(16, 16).tril() == 0, float("-inf")).softmax(-1)
+def noise(x):
+    return torch.nn.functional.dropout(x, 0.5) + torch.rand(16)
+def scaled(x):
+    return x * torch.tensor(1.5) + torch.tensor([2.0])
+def named(x, device="cpu"):
+    return x.to(device) + torch.zeros(16, device=device).cos()
+"""
+
+
+def test_what_the_cell_makes_on_the_cpu_is_made_on_the_target(shell):
+    shell.run(MADE_ANYWHERE)
+    calls = "position(x)\ncausal(x)\nnoise(x)\nscaled(x)\nnamed(x)"
+    assert shell.run(magic("--target cuda:90") + calls).error is None
+    pairs = targets(shell.record)["cuda:90"]
+    assert [entry.name for entry, _ in pairs] == [
+        "position",
+        "causal",
+        "noise",
+        "scaled",
+        "named",
+    ]
+    for entry, target in pairs:
+        assert not target.error, entry.name
+        assert {kernel.language for kernel in target.kernels} <= {"triton", "extern"}
+        assert_compiled(target, "cuda")
+
+
+def test_autocast_is_that_of_the_target(shell):
+    """Around the call, or within what is compiled; what mm reads was cast to bfloat16."""
+    shell.run(
+        "import torch\nx = torch.randn(32, 32)\ndef f(x):\n    return (x @ x).softmax(-1)\n"
+        "def g(x):\n    with torch.autocast('cpu', dtype=torch.bfloat16):\n        return f(x)\n"
+    )
+    cell = "with torch.autocast('cpu', dtype=torch.bfloat16):\n    f(x)\ng(x)"
+    assert shell.run(magic("--target cuda:90") + cell).error is None
+    pairs = targets(shell.record)["cuda:90"]
+    assert [entry.name for entry, _ in pairs] == ["f", "g"]
+    for _, target in pairs:
+        names = [kernel.name for kernel in target.kernels]
+        assert names[:2] == ["triton_poi_fused__to_copy_0", "extern_kernels.mm"]
+
+
 @pytest.mark.parametrize("name", ["residual", "encoder"])
 def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, name):
     model = next(model for model in MODELS if model.name == name)
@@ -326,6 +410,25 @@ def test_a_graph_that_cannot_travel_is_named(shell):
     assert not found["g"].error
     assert found["g"].kernels
     assert "nothing: input `l_x_`" in ran.report
+
+
+def test_an_operator_of_the_notebook_is_named(shell):
+    shell.run(
+        "import torch\n"
+        "@torch.library.custom_op('dnb_test::wave', mutates_args=())\n"
+        "def wave(x: torch.Tensor) -> torch.Tensor:\n    return x.sin()\n"
+        "@wave.register_fake\ndef _(x):\n    return torch.empty_like(x)\n"
+        "def f(x):\n    return wave(x * 2) + 1\n"
+    )
+    ran = shell.run(magic("--target cuda:90") + "f(torch.ones(8))")
+    assert ran.error is None
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    assert target.error.startswith("operator `dnb_test.wave.default` is not torch's own")
+
+
+def test_a_cell_without_graphs_is_not_told_to_be_fresh_again(shell):
+    ran = shell.run(magic("--target cuda:90") + "1 + 1")
+    assert "(the cell compiled no graph)" in " ".join(ran.report.split())
 
 
 def test_a_graph_pass_of_the_notebook_is_taken_along(shell):

@@ -70,6 +70,14 @@ def test_a_wrong_constant_in_a_kernel_is_caught(shell, monkeypatch):
     assert finding.line == 2
 
 
+def test_autocast_is_not_compared_with_the_cpus(shell):
+    shell.run("import torch\nx = torch.randn(8, 8)\ndef f(x):\n    return (x @ x).relu()\n")
+    shell.run(f"{MAGIC}\nwith torch.autocast('cpu', dtype=torch.bfloat16):\n    f(x)")
+    (check,) = shell.record.checks
+    assert check.status == "not repeated"
+    assert "casts otherwise on a GPU" in check.reason
+
+
 def test_inputs_that_are_too_many_are_not_interpreted(shell):
     shell.run("import torch\nx = torch.randn(1200, 1000)\ndef f(x):\n    return x + 1\n")
     shell.run(f"{MAGIC}\nf(x)")

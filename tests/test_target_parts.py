@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from dynamo_nb.record.launches import grid_of
+from dynamo_nb.target import trouble
 from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
 from dynamo_nb.target.texts import text_of
@@ -104,6 +105,30 @@ def test_occupancy(spec, threads, registers, shared, share, limited_by):
     found = occupancy(DEVICES[spec], threads, registers, shared)
     assert found["share"] == pytest.approx(share)
     assert found["limited_by"] == limited_by
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("one\ntwo"), "ValueError: one"),
+        (ValueError("at 8:11:\n    x = y\n        ^\nno such type"), "ValueError: no such type"),
+    ],
+)
+def test_a_kernels_compiler_gives_its_reason(error, said):
+    assert trouble.of_a_kernel(error) == said
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("one\ntwo"), "ValueError: one"),
+        (ValueError(), "ValueError"),
+        (AssertionError("Torch not compiled with CUDA enabled\nmore"), "an operator of it asks"),
+        (RuntimeError("SkipFrame: BF16 is not supported"), "torch skips a graph"),
+    ],
+)
+def test_a_graphs_trouble_is_a_sentence(error, said):
+    assert trouble.of_a_graph(error).startswith(said)
 
 
 FILE = "/tmp/ab/caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py"

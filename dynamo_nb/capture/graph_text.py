@@ -19,6 +19,7 @@ from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.node import map_aggregate, map_arg
+from torch.utils._device import _device_constructors
 
 from dynamo_nb.capture import user_kernels
 
@@ -40,6 +41,12 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
 
 #: Elements of all inputs up to which they are interpreted: it takes a second for some 100000.
 _ELEMENTS = 1 << 20
+
+_OPERATORS = "torch.ops."
+_UNKNOWN = (
+    "operator `{name}` is not torch's own: what defines it, the notebook or a library, "
+    "is not loaded in the target's process"
+)
 
 _UNTOLD = (fx.Node, fx.Graph, torch.nn.Module)
 
@@ -97,12 +104,13 @@ class Symbol(Struct, kw_only=True):
 
 
 class Taken(Struct, kw_only=True):
-    """A whole graph as it travels."""
+    """A whole graph as it travels; `autocast` is the dtype of an autocast around its call."""
 
     graph: GraphText
     inputs: list[Input]
     symbols: list[Symbol]
     grad: bool
+    autocast: Any = None
     has_user_kernels: bool = False
 
 
@@ -124,9 +132,15 @@ def pack(module: fx.GraphModule) -> bytes:
         inputs=inputs,
         symbols=list(symbols.values()),
         grad=torch.is_grad_enabled(),
+        autocast=_autocast(),
         has_user_kernels=user_kernels.are_in(module),
     )
     return _dumps(taken)
+
+
+def _autocast() -> torch.dtype | None:
+    kinds = [kind for kind in ("cuda", "cpu") if torch.is_autocast_enabled(kind)]
+    return torch.get_autocast_dtype(kinds[0]) if kinds else None
 
 
 def _dumps(value: Any) -> bytes:
@@ -169,6 +183,8 @@ def _at_path(path: str) -> Any:
         except ImportError:
             continue
         for name in parts[end:]:
+            if not hasattr(found, name) and path.startswith(_OPERATORS):
+                raise UntakableError(_UNKNOWN.format(name=path.removeprefix(_OPERATORS)))
             found = getattr(found, name)
         return found
     raise ImportError(path)
@@ -327,12 +343,17 @@ def unpack(data: bytes) -> Taken:
 
 
 def graph_module(text: GraphText, device: str | None = None) -> fx.GraphModule:
-    """Return a graph as a module; with `device`, what is made on the CPU is made there instead."""
+    """Return a graph as a module; with `device`, what is made on the CPU is made there instead.
+
+    So is what is made without a device, as under `torch.set_default_device`.
+    """
     graph = fx.Graph()
     made: dict[str, fx.Node] = {}
     moved = _mover(device)
     for item in text.nodes:
         args, kwargs = map_aggregate((item.args, item.kwargs), lambda a: moved(_resolved(a, made)))
+        if device is not None and _makes_by_default(item):
+            kwargs = {**kwargs, "device": torch.device(device)}
         node = graph.create_node(item.op, item.target, args, kwargs, item.name)
         node.meta.update(item.meta)
         made[item.name] = node
@@ -374,6 +395,12 @@ def _mover(device: str | None) -> Callable[[Any], Any]:
     def moved(value: Any) -> Any:
         if isinstance(value, torch.device) and value.type == "cpu":
             return there
-        return value
+        return there.type if isinstance(value, str) and value == "cpu" else value
 
     return moved
+
+
+def _makes_by_default(item: NodeText) -> bool:
+    """Tell whether a node makes a tensor where torch's default device is."""
+    is_call = item.op == "call_function"
+    return is_call and item.target in _device_constructors() and not item.kwargs.get("device")

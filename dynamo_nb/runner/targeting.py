@@ -22,7 +22,8 @@ _UNKNOWN = (
     "which configuration an autotuner would choose: the first that fits was compiled",
     "what cuBLAS, cuDNN and the like would launch for an extern call",
 )
-_NOTHING = "the cell compiled no graph anew: run it with --fresh to take its graphs to the target"
+_NOTHING = "the cell compiled no graph"
+_NOT_ANEW = f"{_NOTHING} anew: run it with --fresh to take its graphs to the target"
 
 #: Seconds after which an interpreter is given up: it is there for small inputs.
 PATIENCE = 120
@@ -89,8 +90,9 @@ class Targeting:
         """What the report lacks: there was no graph to take anywhere."""
         if self._sent:
             return []
+        message = _NOTHING if self._options.fresh else _NOT_ANEW
         panel = f"kernels for {', '.join(self._options.target)}"
-        return [Note(hook="", panel=panel, message=_NOTHING)]
+        return [Note(hook="", panel=panel, message=message)]
 
     def _data(self, sent: _Sent, say: Callable[[str], None]) -> dict[str, Any]:
         graph, device = sent.graph, DEVICES[sent.spec]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from dynamo_nb.events import Event
-from dynamo_nb.target import pretence
+from dynamo_nb.target import pretence, trouble
 from dynamo_nb.target.choices import Choices
 from dynamo_nb.target.devices import DEVICES
 from dynamo_nb.target.jobs import Job
@@ -84,8 +83,7 @@ class Compiling:
             try:
                 self._compiled[key] = compiled(function, source, self._device, sass=sass)
             except Exception as exc:
-                said = "".join(traceback.format_exception_only(exc)).strip()
-                return {"error": said.splitlines()[0]}
+                return {"error": trouble.of_a_kernel(exc)}
         return self._compiled[key]
 
 

@@ -36,6 +36,7 @@ NAMES = (
     "torch._C._dynamo.guards:_empty_strided_cpu",
     "torch._inductor.codecache:PyCodeCache.load",
     "torch._inductor.runtime.triton_helpers:libdevice",
+    "torch.amp.autocast_mode:_enter_autocast",
     "torch.cuda:_DeviceGuard",
 )
 
@@ -43,6 +44,7 @@ _SEED = 0
 _SHOWN = 8
 
 _USER_KERNEL = "it launches a Triton kernel of yours, which has no eager form to compare with"
+_AUTOCAST = "it runs under autocast, which casts otherwise on a GPU than on the CPU"
 _RANDOM = "it draws random numbers, which a GPU draws otherwise"
 _LIBDEVICE = "the math library of the GPU: torch's own {names} stood for it"
 _ATTENTION = "attention kernels: the CPU's stood for the GPU's"
@@ -92,6 +94,8 @@ class Interpreting:
     def _checked(self, taken: Taken, job: Job) -> dict[str, Any]:
         if taken.has_user_kernels:
             return {"status": "not repeated", "reason": _USER_KERNEL}
+        if _is_autocast(taken):
+            return {"status": "not repeated", "reason": _AUTOCAST}
         run = functools.partial(_run, taken, job)
         before = torch.get_rng_state()
         eager = run(graph_text.graph_module(taken.graph))
@@ -108,6 +112,12 @@ class Interpreting:
             "gradients": any(leaf.kind == "gradient" for leaf in eager.values()),
             "mismatches": [_positioned(item, eager) for item in found[:_SHOWN]],
         }
+
+
+def _is_autocast(taken: Taken) -> bool:
+    """Tell whether an autocast is around the graph, or in it."""
+    enter = torch.amp.autocast_mode._enter_autocast
+    return taken.autocast is not None or any(node.target is enter for node in taken.graph.nodes)
 
 
 def _run(

@@ -61,6 +61,8 @@ def lower(taken: Taken, settings: dict[str, Any], more: Sequence[Hook] = ()) -> 
         stack.enter_context(_watched(recorder, lowered, more))
         stack.enter_context(pretence.absent(settings))
         stack.enter_context(torch.set_grad_enabled(taken.grad))
+        if taken.autocast is not None:
+            stack.enter_context(torch.autocast("cuda", dtype=taken.autocast))
         recorder.emit("graph", _dynamo_graph(module))
         lowered.compiled = compile_fx(module, inputs)
     lowered.events, lowered.notes = recorder.events, recorder.notes

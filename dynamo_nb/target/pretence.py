@@ -18,6 +18,7 @@ import torch._inductor.runtime.triton_helpers as triton_helpers
 import triton
 from torch._dynamo import device_interface
 from torch._inductor.async_compile import AsyncCompile
+from torch.fx.experimental import proxy_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
@@ -34,6 +35,9 @@ NAMES = (
     "torch._inductor.async_compile:AsyncCompile.triton",
     "torch._inductor.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value",
     "torch._inductor.runtime.triton_helpers:set_driver_to_gpu",
+    "torch.fx.experimental.proxy_tensor:unset_fake_temporarily",
+    "torch.cuda:is_bf16_supported",
+    "torch.cuda.amp.common:amp_definitely_not_available",
     "torch.utils._triton:has_triton.cache_clear",
     "triton.backends.compiler:GPUTarget",
     "triton.backends.driver:DriverBase",
@@ -70,6 +74,10 @@ def pretend(device: Device, on_kernel: Callable[[str, str], Any]) -> None:
     torch.cuda.get_device_capability = lambda *_: device.capability
     torch.cuda.get_device_properties = lambda *_: properties
     torch.cuda.get_device_name = lambda *_: device.name
+    torch.cuda.is_bf16_supported = lambda including_emulation=True: (
+        including_emulation or device.capability >= (8, 0)
+    )
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch._C._cuda_getCurrentRawStream = lambda _: 0
     device_interface.get_interface_for_device("cpu")  # fills the registry, at its first use
     for name in ("cuda", "cuda:0"):
@@ -151,6 +159,8 @@ class _OnCpu(TorchDispatchMode):
     """Makes on the CPU what is asked for on the absent device."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.prims.device_put.default:
+            return args[0]
         kwargs = dict(kwargs or {})
         wanted = kwargs.get("device")
         if wanted is not None and torch.device(wanted).type == "cuda":
@@ -159,7 +169,7 @@ class _OnCpu(TorchDispatchMode):
 
 
 def _fold_constants_on_the_cpu() -> None:
-    """Run the folding of uniform constants on the CPU: it really executes `aten.full`."""
+    """Run on the CPU what is really executed: uniform constants, and `torch.tensor(1.0)`."""
     folder = joint_graph.UniformValueConstantFolder
     original = folder._deduce_value
 
@@ -167,7 +177,15 @@ def _fold_constants_on_the_cpu() -> None:
         with _OnCpu():
             return original(self, node)
 
+    unset_fake_temporarily = proxy_tensor.unset_fake_temporarily
+
+    @contextmanager
+    def unset_on_cpu() -> Iterator[Any]:
+        with unset_fake_temporarily() as mode, _OnCpu():
+            yield mode
+
     folder._deduce_value = deduce
+    proxy_tensor.unset_fake_temporarily = unset_on_cpu
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import tempfile
 import traceback
 from typing import IO, Any
 
+from dynamo_nb.target import trouble
 from dynamo_nb.target.jobs import INTERPRET, Answer, Job
 
 __all__ = ["main"]
@@ -28,7 +29,7 @@ def main() -> None:
         try:
             do = _ready(*sys.argv[1:3])
         except Exception as exc:
-            _say(answers, Answer(error=_short(exc)))
+            _say(answers, Answer(error=trouble.of_a_graph(exc)))
             return
         _say(answers, Answer())
         while (job := _next()) is not None:
@@ -73,7 +74,7 @@ def _answered(do: Any, packed: bytes) -> Answer:
         job: Job = pickle.loads(packed)
         return Answer(data=do(job))
     except Exception as exc:
-        return Answer(error=_short(exc), detail=traceback.format_exc())
+        return Answer(error=trouble.of_a_graph(exc), detail=traceback.format_exc())
 
 
 def _say(answers: IO[bytes], answer: Answer) -> None:
@@ -85,12 +86,6 @@ def _silence() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-
-
-def _short(exc: BaseException) -> str:
-    """Return the first line of what went wrong; Inductor puts the node's details below it."""
-    lines = str(exc).strip().splitlines()
-    return f"{type(exc).__name__}: {lines[0]}" if lines else type(exc).__name__
 
 
 if __name__ == "__main__":
