@@ -1,0 +1,38 @@
+"""What went wrong on the way to an absent GPU, in a sentence. In the worker only."""
+
+from __future__ import annotations
+
+import traceback
+
+__all__ = ["of_a_graph", "of_a_kernel"]
+
+#: What torch says, and what it means where the device is absent.
+_MEANT = {
+    "Torch not compiled with CUDA enabled": (
+        "an operator of it asks for the device itself, which is not there"
+    ),
+    "SkipFrame: BF16 is not supported": (
+        "torch skips a graph whose inputs or results are bfloat16 on a GPU without it, "
+        "so the function would run eagerly"
+    ),
+}
+
+
+def of_a_graph(exc: BaseException) -> str:
+    """Return the first line of what went wrong; Inductor puts the node's details below it."""
+    text = str(exc).strip()
+    for said, meant in _MEANT.items():
+        if said in text:
+            return meant
+    if type(exc).__name__ == "UntakableError":  # a sentence of ours; its module imports torch
+        return text
+    first = text.splitlines()[0] if text else ""
+    return f"{type(exc).__name__}: {first}" if first else type(exc).__name__
+
+
+def of_a_kernel(exc: BaseException) -> str:
+    """Return what a compiler of kernels says: Triton shows the place first and the reason last."""
+    lines = "".join(traceback.format_exception_only(exc)).strip().splitlines()
+    name, _, _ = lines[0].partition(":")
+    is_placed = lines[0].partition(": ")[2].startswith("at ") and len(lines) > 1
+    return f"{name.rpartition('.')[2]}: {lines[-1]}" if is_placed else lines[0]
