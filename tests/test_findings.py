@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dynamo_nb.findings import CODES, RULES, find
-from dynamo_nb.record.causes import break_places, recompile_causes
+from dynamo_nb.record.break_places import break_places
+from dynamo_nb.record.causes import recompile_causes
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dynamo_nb.findings.advice import advice
 from dynamo_nb.findings.wording import cell_lines, first_sentence, function, place
-from dynamo_nb.record.causes import BreakPlace, break_places
+from dynamo_nb.record.break_places import BreakPlace, break_places
 from dynamo_nb.record.types import CELL, CellRecord, Finding, GraphBreak, Ref, StackFrame
 
 __all__ = ["graph_break"]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from dynamo_nb.record.causes import break_places, own_compiles
+from dynamo_nb.record.break_places import break_places
+from dynamo_nb.record.causes import own_compiles
 from dynamo_nb.record.trials import Pattern
 from dynamo_nb.record.types import CellRecord, Finding
 

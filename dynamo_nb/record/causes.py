@@ -1,23 +1,22 @@
-"""Distinct causes: the places where graphs broke, and what led to each recompile.
+"""Distinct causes: what led to each recompile.
 
 Torch reports every occurrence; a person asks for causes. Both the summary and the findings start
-from the groups made here.
+from the groups made here, and from `break_places`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
     Compile,
-    GraphBreak,
     RecompileReason,
     Specialization,
     StackFrame,
@@ -26,10 +25,8 @@ from dynamo_nb.record.types import (
 
 __all__ = [
     "LIMIT_KINDS",
-    "BreakPlace",
     "Change",
     "RecompileCause",
-    "break_places",
     "cell_frame",
     "hit_recompile_limit",
     "own_compiles",
@@ -47,15 +44,8 @@ LIMIT_KINDS = (
 #: A symbol's range as torch writes it: `VR[2, int_oo]`.
 _RANGE = re.compile(r"VR\[([^,]+), ([^,]+)\]")
 
-#: Files whose breaks are nobody's to mend: Python code that Dynamo traces in place of what is
-#: written in C, and a notebook's `display`, which runs behind a break of its caller.
-_NOT_MENDED = ("torch/_dynamo/polyfills/", "IPython/", "ipykernel/")
-
 #: Guards on what the call passes or runs under, not on a value that some line reads.
 _CALL_KINDS = ("TENSOR_MATCH", "GLOBAL_STATE", "SHAPE_ENV", "DEFAULT_DEVICE", "TORCH_FUNCTION")
-
-
-# ------------------------------------------------------------------ places
 
 
 def cell_frame(frames: Iterable[StackFrame | None]) -> StackFrame | None:
@@ -67,67 +57,6 @@ def cell_frame(frames: Iterable[StackFrame | None]) -> StackFrame | None:
 def own_compiles(record: CellRecord) -> list[Compile]:
     """Return the compiles that this cell made, without the entries it only found."""
     return [compiled for compiled in record.compiles if compiled.cell is None]
-
-
-class BreakPlace(Struct, frozen=True, kw_only=True):
-    """One place where graphs broke. `breaks` are `(compile, index of the break)`, in time's order.
-
-    `frame` is the exact place, `line` the cell's line that leads there (None outside the cell).
-    """
-
-    frame: StackFrame | None
-    line: int | None
-    count: int
-    breaks: list[tuple[Compile, int]]
-
-    @property
-    def first(self) -> GraphBreak:
-        """The break that was seen first, which has the whole stack."""
-        compiled, index = self.breaks[0]
-        return compiled.graph_breaks[index]
-
-
-def _exact(graph_break: GraphBreak) -> StackFrame | None:
-    return graph_break.user_stack[-1] if graph_break.user_stack else graph_break.frame
-
-
-def _break_line(graph_break: GraphBreak) -> int | None:
-    frame = cell_frame([graph_break.frame, *graph_break.user_stack])
-    return frame.line if frame else None
-
-
-def break_places(record: CellRecord) -> list[BreakPlace]:
-    """Return the distinct places of graph breaks, in the order in which they were met.
-
-    A break inside an inlined callee comes twice: Dynamo first gives up inlining, then compiles the
-    callee as a frame of its own, which breaks at the same place. So occurrences are counted per
-    depth of the stack, and the largest count is the place's. A compile that came to nothing has no
-    graph that could break: its breaks tell why it was given up, see the finding `not-compiled`.
-    """
-    found: dict[tuple[str, int], list[tuple[Compile, int]]] = {}
-    for compiled in own_compiles(record):
-        if compiled.status != "ok" or compiled.file.startswith(_NOT_MENDED):
-            continue
-        for index, graph_break in enumerate(compiled.graph_breaks):
-            frame = _exact(graph_break)
-            place = (frame.file, frame.line) if frame else (compiled.file, compiled.first_line)
-            found.setdefault(place, []).append((compiled, index))
-    return [_break_place(breaks) for breaks in found.values()]
-
-
-def _break_place(breaks: list[tuple[Compile, int]]) -> BreakPlace:
-    items = [compiled.graph_breaks[index] for compiled, index in breaks]
-    depths = Counter(len(item.user_stack) for item in items)
-    lines = [line for line in map(_break_line, items) if line is not None]
-    return BreakPlace(
-        frame=_exact(items[0]),
-        line=lines[0] if lines else None,
-        count=max(depths.values()),
-        breaks=breaks,
-    )
-
-
-# ------------------------------------------------------------------ recompiles
 
 
 def hit_recompile_limit(compiled: Compile) -> bool:
@@ -206,7 +135,10 @@ class RecompileCause(Struct, frozen=True, kw_only=True):
     def values(self) -> list[str]:
         """The values in order, one more than there are recompiles when each follows the last."""
         values = [self.first.was]
+        first = _code_object(self.changes[0].compiled)
         for change in self.changes:
+            if _code_object(change.compiled) != first:
+                continue  # a resume function, compiled again for the same values
             if change.reason.was != values[-1] and change.reason.was not in values:
                 values.append(change.reason.was)
             values.append(change.reason.now)
@@ -221,8 +153,40 @@ def recompile_causes(record: CellRecord) -> list[RecompileCause]:
             reason = compiled.recompile_reasons[index]
             key = (_code_object(compiled), _name(compiled, reason), *_outcome(compiled, reason))
             groups.setdefault(key, []).append(Change(compiled=compiled, index=index))
-    causes = [_cause(changes) for changes in groups.values()]
+    causes = _with_resumed(record, [_cause(changes) for changes in groups.values()])
     return sorted(causes, key=lambda cause: -len(cause.changes))
+
+
+def _with_resumed(record: CellRecord, causes: list[RecompileCause]) -> list[RecompileCause]:
+    """Return the causes, those of a function and of its resume functions as one.
+
+    What follows a graph break is compiled again for the same change of the same value.
+    """
+    merged: dict[tuple[object, ...], RecompileCause] = {}
+    for cause in causes:
+        specialized = cause.specialization.frame if cause.specialization else None
+        key = (
+            _started_as(record, cause.changes[0].compiled),
+            cause.name,
+            tuple(cause.values),
+            cause.symbol is None,
+            specialized,
+        )
+        known = merged.get(key)
+        changes = [*known.changes, *cause.changes] if known else cause.changes
+        merged[key] = replace(known or cause, changes=changes)
+    return list(merged.values())
+
+
+def _started_as(record: CellRecord, compiled: Compile) -> str:
+    """Return the code object that a resume function continues, its own for any other."""
+    same = (compiled.resume_of, compiled.file, compiled.generation)
+    begun = (
+        _code_object(entry)
+        for entry in own_compiles(record)
+        if compiled.resume_of and (entry.name, entry.file, entry.generation) == same
+    )
+    return next(begun, _code_object(compiled))
 
 
 def _cause(changes: list[Change]) -> RecompileCause:

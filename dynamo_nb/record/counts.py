@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dynamo_nb.record.causes import break_places, own_compiles, recompiles
+from dynamo_nb.record.break_places import break_places
+from dynamo_nb.record.causes import own_compiles, recompiles
 from dynamo_nb.record.types import CellRecord
 
 __all__ = ["counts"]

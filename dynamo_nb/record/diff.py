@@ -6,10 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
+from dynamo_nb.record.break_places import BreakPlace, break_places
 from dynamo_nb.record.causes import (
-    BreakPlace,
     RecompileCause,
-    break_places,
     own_compiles,
     recompile_causes,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo_nb.record.causes import break_places, recompile_causes
+from dynamo_nb.record.break_places import break_places
+from dynamo_nb.record.causes import recompile_causes
 from dynamo_nb.record.counts import counts
 from dynamo_nb.record.types import CellRecord
 
