@@ -363,6 +363,13 @@ def test_changes_name_what_they_are_about():
     assert add.refs_before == add.refs_after == [Ref("0/0", "node", "dynamo/add")]
 
 
+def test_a_row_holds_lines_that_stand_for_each_other():
+    before = CellRecord(source="a = first(x)\nprint(a)\nreturn a.cos() + 1\n")
+    after = CellRecord(source="a = first(x) * 2\n# new\nreturn a.cos() + 10\n")
+    rows = diff_data(diff(before, after), before)["rows"]
+    assert [(row["old"], row["new"]) for row in rows] == [(1, 1), (None, 2), (2, None), (3, 3)]
+
+
 def test_the_explorers_data_has_the_links_of_the_first_record():
     before = broken()
     links = [

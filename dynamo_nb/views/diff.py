@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct, to_builtins
 
-from dynamo_nb.record.difference import LineChange, RecordDiff
+from dynamo_nb.record.difference import Counterpart, LineChange, RecordDiff
 from dynamo_nb.record.types import CellRecord
 from dynamo_nb.views.diff_model import (
     Change,
@@ -131,7 +131,7 @@ def diff_data(diff: RecordDiff, before: CellRecord) -> dict[str, Any]:
                 "new": int(row.new) if row.new else None,
                 "new_text": row.new_text,
             }
-            for row in _Sources(diff.source).rows
+            for row in _Sources(diff).rows
         ],
         "groups": [
             {"title": g.title, "summary": g.summary, "changes": to_builtins(g.changes)}
@@ -160,20 +160,29 @@ class _Row(Struct, frozen=True, kw_only=True):
 class _Sources:
     """The two sources side by side, and the class of each of their lines."""
 
-    def __init__(self, lines: list[LineChange]) -> None:
+    def __init__(self, diff: RecordDiff) -> None:
         self.rows: list[_Row] = []
         self._old: dict[int, str] = {}
         self._new: dict[int, str] = {}
+        edited = _edited_lines(diff)
         removed: list[LineChange] = []
-        for line in lines:
+        for line in diff.source:
             if line.change == "removed":
                 removed.append(line)
             elif line.change == "added":
-                self._add(removed.pop(0) if removed else None, line)
+                self._add(self._until(removed, edited.get(line.after)), line)
             else:
                 self._flush(removed)
                 self._add(line, line)
         self._flush(removed)
+
+    def _until(self, removed: list[LineChange], number: int | None) -> LineChange | None:
+        """Add the removed lines that stand before one of them; return that one, if it is there."""
+        if not any(line.before == number for line in removed):
+            return None
+        while removed[0].before != number:
+            self._add(removed.pop(0), None)
+        return removed.pop(0)
 
     def _flush(self, removed: list[LineChange]) -> None:
         for line in removed:
@@ -212,6 +221,20 @@ class _Sources:
         return [row for index, row in enumerate(self.rows) if index in near]
 
 
+def _edited_lines(diff: RecordDiff) -> dict[int | None, int]:
+    """Return which line of the first cell each line of the second one stands for."""
+    places = ((pair.before.key, pair.after.key) for pair in diff.counterparts if _is_line(pair))
+    return {_number(after): _number(before) for before, after in places}
+
+
+def _is_line(pair: Counterpart) -> bool:
+    return pair.before.artifact == "line"
+
+
+def _number(place: str) -> int:
+    return int(place.rpartition(":")[2])
+
+
 def diff_html(diff: RecordDiff, *, with_times: bool = False) -> str:
     """Return the difference as a cell's output: bounded, and the same for the same records."""
     return _render("diff_output.html.j2", diff, CELL_OUTPUT, with_times)
@@ -223,7 +246,7 @@ def diff_page(diff: RecordDiff) -> str:
 
 
 def _render(name: str, diff: RecordDiff, limits: Limits, with_times: bool) -> str:
-    sources = _Sources(diff.source)
+    sources = _Sources(diff)
     before, after = side_text(diff.before), side_text(diff.after)
     values: dict[str, Any] = {
         "id": "diff",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,10 @@ def test_nothing_sticks_out_at_any_width(page: Page, width: int) -> None:
         assert overflow <= 0, section
 
 
-def violations(page: Page) -> list[str]:
-    """Return what axe finds serious or worse."""
-    found = page.evaluate("axe.run('.dnx-root', {resultTypes: ['violations']})")
+def violations(page: Page, *rules: str) -> list[str]:
+    """Return what axe finds serious or worse, by all of its rules or by some."""
+    options = {"resultTypes": ["violations"], **({"runOnly": [*rules]} if rules else {})}
+    found = page.evaluate("options => axe.run('.dnx-root', options)", options)
     return [
         f"{one['id']}: {node['failureSummary']}: {node['html'][:160]}"
         for one in found["violations"]
@@ -133,6 +135,27 @@ def test_axe_finds_nothing_serious(page: Page, scheme: Any) -> None:
         assert violations(page) == [], section
     line(page, FORWARD).click()
     assert violations(page) == []
+
+
+#: The themes of JupyterLab itself, whose colours the explorer takes where it finds them.
+THEMES = Path(sys.prefix) / "share" / "jupyter" / "lab" / "themes" / "@jupyterlab"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("is_jupyter", [False, True])
+def test_what_is_held_can_be_read(page: Page, scheme: Any, is_jupyter: bool) -> None:
+    """Keywords, strings, numbers and comments on lit rows, chips in lit cards."""
+    page.emulate_media(color_scheme=scheme)
+    if is_jupyter:
+        page.add_style_tag(path=THEMES / f"theme-{scheme}-extension" / "index.css")
+    page.add_script_tag(path=AXE)
+    for section, numbers in (("Code", (4, FORWARD, BREAK)), ("Recompiles", (FORWARD,))):
+        choose(page, section)
+        for number in numbers:
+            line(page, number).click()
+            assert violations(page, "color-contrast") == [], (section, number)
+    page.locator(".dnx-card").first.click(position={"x": 3, "y": 3})
+    assert violations(page, "color-contrast") == []
 
 
 def test_axe_finds_nothing_serious_in_answers(watched: Watched, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
  * What belongs to the report before has refs of its own, linked to their counterparts here.
  */
 import type { VNode } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { Line } from "../code/Line";
-import { VirtualList } from "../code/VirtualList";
+import { longest, VirtualList } from "../code/VirtualList";
 import { plural } from "../describe";
 import { linked } from "../linked";
 import { CELL, lineRef, placeInGraph } from "../record";
@@ -83,19 +83,40 @@ function Sources({ view, rows }: { view: View; rows: DiffRow[] }): VNode {
     view.selection.set(refAt(rows[index], wanted), "hover");
     return true;
   };
+  const bar = useRef<HTMLDivElement>(null);
+  const shift = useSignal(0);
+  const wide = longest(rows.flatMap((row) => [row.old_text, row.new_text]));
   return (
-    <VirtualList
-      label="both sources; left and right arrows choose the side"
-      className={`dnx-code dnx-both dnx-at-${side.value}`}
-      count={rows.length}
-      selection={view.selection}
-      start={rows.findIndex(isEdited)}
-      refOf={(index) => refAt(rows[index], side.value)}
-      row={(index) => rows[index] && <Both row={rows[index]} />}
-      onKey={onKey}
-    />
+    <div
+      class="dnx-pair"
+      style={{ "--dnx-shift": `${-shift.value}px` }}
+      onWheel={(event) => bar.current?.scrollBy(event.deltaX, 0)}
+    >
+      <VirtualList
+        label="both sources; left and right arrows choose the side"
+        className={`dnx-code dnx-both dnx-at-${side.value}`}
+        count={rows.length}
+        selection={view.selection}
+        start={rows.findIndex(isEdited)}
+        refOf={(index) => refAt(rows[index], side.value)}
+        row={(index) => rows[index] && <Both row={rows[index]} />}
+        onKey={onKey}
+      />
+      <div
+        ref={bar}
+        class="dnx-shift"
+        tabIndex={0}
+        role="group"
+        aria-label="scroll both sources sideways"
+        onScroll={(event) => (shift.value = event.currentTarget.scrollLeft)}
+      >
+        <div style={{ width: `calc(50% + ${wide + MARGIN}ch)` }} />
+      </div>
+    </div>
   );
 }
+
+const MARGIN = 9; // characters beside the code of one half
 
 function Both({ row }: { row: DiffRow }): VNode {
   const halves: [number | null, string, string, string, Ref | null][] = [
