@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -253,3 +255,24 @@ def test_a_call_that_raises_only_compiled(shell):
     )
     found = only_mismatch(shell, cell, "--backend raises")
     assert (found.kind, found.eager, found.compiled) == ("error", "returns", "raises RuntimeError")
+
+
+AT_EXIT = """\
+from dynamo_nb.capture import check_effects
+
+class Late:
+    def __init__(self):
+        self.open = open
+
+    def __del__(self):
+        self.open("/dev/null").close()
+
+with check_effects.no_effects_outside():
+    pass
+check_effects._watch.late = Late()  # goes when the module's globals are None
+"""
+
+
+def test_the_hook_is_silent_when_python_ends() -> None:
+    ran = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

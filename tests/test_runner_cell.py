@@ -254,3 +254,11 @@ def test_an_error_inside_a_graph_is_placed_at_no_wrong_line(shell):
     assert (type(ran.error).__name__, shell.record.error.line) == ("IndexError", None)
     shell.run("%%dynamo --backend aot_eager\na = torch.ones(2)\nf(a, torch.tensor([9]))")
     assert shell.record.error.line == 3
+
+
+def test_the_call_of_the_body_is_told_at_its_first_line(shell):
+    shell.run("%%dynamo --backend eager\nimport torch\n\nx = torch.ones(4)\ny = x * 2 + 1")
+    record = shell.record
+    assert record.mode == "cell"
+    assert [(call.line, call.name) for call in record.calls] == [(4, "<cell>")]
+    assert [compiled.call_line for compiled in record.compiles] == [4]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,9 @@ _FOR_THE_USER = (
 )
 
 
+_Hook = Callable[[str, tuple[Any, ...]], None]
+
+
 class EffectError(Exception):
     """Raised in place of an effect: what the call was about to do."""
 
@@ -113,7 +116,18 @@ def no_effects_outside() -> Iterator[list[str]]:
 def _install() -> None:
     if not _installed:
         _installed.append(True)
-        sys.addaudithook(_on_event)
+        sys.addaudithook(_until_exit(_on_event))
+
+
+def _until_exit(on_event: _Hook) -> _Hook:
+    """Return a hook that is silent once Python ends: a module's globals are None by then."""
+    is_ending = sys.is_finalizing
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if not is_ending():
+            on_event(event, arguments)
+
+    return hook
 
 
 @contextmanager
@@ -158,7 +172,7 @@ def _writes(path: Any, mode: Any, flags: Any) -> bool:
 
 def _is_users_doing() -> bool:
     """Tell whether an effect comes from the user's code, and not from compiling or importing."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     while frame is not None:
         file = frame.f_code.co_filename
         if is_internal(file) and not _is_for_the_user(file):

@@ -40,6 +40,7 @@ class Places:
             if cell.file != run.cell.file:
                 self._labels[cell.file] = cell_file(cell.number)
                 self._lines[cell.file] = cell.source.splitlines()
+        self._body_line = run.body_line
         self._frames: dict[tuple[Any, ...], StackFrame] = {}
 
     def frame(self, place: Sequence[Any] | None) -> StackFrame | None:
@@ -66,13 +67,14 @@ class Places:
         """Return the cell's line that made a call: the innermost one that is not a resumed frame.
 
         While a resume function runs, the function it continues is still on the stack; that one was
-        called from further out.
+        called from further out. The call of a cell's whole body has the body's first line.
         """
         frames = [frame for frame in self.frames(places) if frame.file == CELL]
         if resume_of:
             while len(frames) > 1 and _is_resumed(frames[-1].name, resume_of):
                 frames.pop()
-        return frames[-1].line if frames else None
+        line = frames[-1].line if frames else None
+        return self._body_line or line if line == 1 else line
 
     def texts(self, labels: Iterable[str]) -> dict[str, str]:
         """Return the texts of the files with these labels, the cell itself apart."""

@@ -145,6 +145,7 @@ class Execution:
             tree, body = cell.body_of(tree, self._compile)
         except SyntaxError as exc:
             return self._left_alone(tree, f"its body is no function's body ({exc.msg})")
+        self.run.body_line = body.code.co_firstlineno
         body.enter(self._shell.user_ns, compile_arguments)
         self._stack.callback(body.leave)
         return tree
