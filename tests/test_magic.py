@@ -649,3 +649,38 @@ def test_a_function_of_ipython_that_the_cell_compiles_is_not_left_out(shell):
     ]
     shell.run("\n".join(lines))
     assert [f.name for f in shell.record.frames if f.file.startswith("IPython/")] == ["indent"]
+
+
+REPLACES = """\
+%%dynamo --backend eager
+import torch
+
+def mine(function=None, **_):
+    return function
+
+def f(x):
+    return x + 1
+
+before = torch.compile
+{body}
+_ = f(torch.ones(3))
+"""
+
+
+@pytest.mark.parametrize(
+    "body", ["torch.compile = mine", "setattr(torch, 'compile', mine)"], ids=["as-is", "calls"]
+)
+def test_a_replaced_torch_compile_stays_replaced_and_is_told(shell, body):
+    import torch
+
+    own = torch.compile
+    try:
+        shell.run(REPLACES.format(body=body))
+        assert torch.compile is shell.ip.user_ns["mine"]
+        assert shell.record.mode_reason.endswith("; torch.compile itself is replaced by `mine`")
+        assert shell.record.notes == []
+    finally:
+        torch.compile = own
+    shell.run("%%dynamo --backend eager\n_ = f(torch.ones(3))")
+    assert "replaced" not in shell.record.mode_reason
+    assert shell.record.summary()["graphs"] == 1

@@ -575,4 +575,6 @@ def test_another_backend_is_the_reason_and_no_size(shell: Shell) -> None:
     shell.run(f"%%dynamo --backend eager\n{SIN}f(torch.ones(3)); f(torch.ones(4))")
     ran = shell.run("%%dynamo --backend aot_eager\nf(torch.ones(4))")
     assert [finding.code for finding in shell.record.findings] == ["recompile"]
-    assert "for another backend (eager -> aot_eager)" in " ".join(ran.report.split())
+    text = " ".join(ran.report.split())
+    assert "for another backend (eager -> aot_eager)" in text
+    assert "recompiled: the backend is aot_eager, and that of 0/" in text

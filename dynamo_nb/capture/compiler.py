@@ -32,6 +32,7 @@ __all__ = [
     "modes",
     "on_device",
     "option_names",
+    "replaced_by",
     "reset",
     "settings",
     "untraced_lines",
@@ -81,6 +82,15 @@ def compiled(target: Callable[..., Any], arguments: dict[str, Any]) -> Callable[
         for name in set(target.__dict__) - before:
             del target.__dict__[name]
     return result
+
+
+def replaced_by() -> str:
+    """Return the name of what stands in the place of `torch.compile`, empty for torch's own."""
+    function = torch.compile
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_filename == torch.__file__:
+        return ""
+    return code_name(code) if code is not None else type(function).__name__
 
 
 def compile_problem(arguments: dict[str, Any]) -> str:

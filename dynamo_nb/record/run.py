@@ -42,7 +42,8 @@ class Run(Struct, kw_only=True):
     `others` are the notebook's other cells, for frames that lie in them. `earlier` are compiles
     that earlier cells made, each with its `cell` number. `started` is the `time.perf_counter()` at
     which the cell began. `body_line` is where the body begins that `cell` mode made a function of,
-    whose call stands on the magic's own line. `called` are the calls that the magic made through `torch.compile`.
+    whose call stands on the magic's own line. `called` are the calls that the magic made through
+    `torch.compile`.
     """
 
     cell: SourceCell

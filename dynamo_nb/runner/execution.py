@@ -113,6 +113,7 @@ class Execution:
         self.run.error = error_of(error, self.run.cell.file)
         self._find_calls()
         self._find_compiled_objects()
+        self._say_what_is_replaced()
         if self._checking is not None:
             self.events.extend(self._checking.events(error))
             self._checking = None  # it holds copies of what the calls took
@@ -191,6 +192,14 @@ class Execution:
             self.run.called = [*made, *self._handed_over]
         except Exception as exc:
             self._note("calls", "calls of functions that Dynamo left alone before", exc)
+
+    def _say_what_is_replaced(self) -> None:
+        """Say that torch.compile is the notebook's own: nobody knows what that does."""
+        if self.run.started:
+            from dynamo_nb.capture import compiler
+
+            if name := compiler.replaced_by():
+                self.run.mode_reason += f"; torch.compile itself is replaced by `{name}`"
 
     def _note(self, hook: str, panel: str, exc: BaseException) -> None:
         message = "".join(traceback.format_exception_only(exc)).strip()

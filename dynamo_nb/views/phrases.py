@@ -101,6 +101,10 @@ def _graph_text(graph: Graph) -> str:
 def recompile_text(reason: RecompileReason) -> str:
     """Return one recompile reason in one line: `x float32 -> bfloat16 (call at line 9, …)`."""
     what = reason_name(reason)
+    if reason.kind == "BACKEND_MATCH":
+        call = f" (call at line {reason.call_line})" if reason.call_line else ""
+        now, was = brief(reason.now, 80), brief(reason.was, 80)
+        return f"the backend is {now}, and that of {reason.entry} is {was}{call}"
     if reason.was or reason.now:
         change = f"{one_line(reason.was) or '?'} -> {one_line(reason.now) or '?'}"
         what = f"{brief(what, 80)} {brief(change, 120)}"
