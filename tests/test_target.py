@@ -170,6 +170,7 @@ def test_autocast_is_that_of_the_target(shell):
 
 @pytest.mark.parametrize("name", ["residual", "encoder"])
 def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, name):
+    """And each call of its forward and backward is in one, or is told to need none."""
     model = next(model for model in MODELS if model.name == name)
     shell.run(build_cell(model))
     ran = shell.run(magic("--target cuda:90") + training_cell(model))
@@ -180,8 +181,18 @@ def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, name):
     placed = {
         (graph.name, node.name): node.frames for graph in target.graphs for node in graph.nodes
     }
+    done = {(item.graph, item.node) for item in target.folded}
+    assert all(item.why for item in target.folded)
     for kernel in target.kernels:
         assert any(placed[kernel.graph, name] for name in kernel.nodes), kernel.name
+        done |= {(kernel.graph, name) for name in kernel.nodes}
+    calls = {
+        (graph.name, node.name)
+        for graph in target.graphs
+        for node in graph.nodes
+        if node.op.startswith("call")
+    }
+    assert calls <= done
 
 
 def test_code_is_that_of_the_architecture(shell):

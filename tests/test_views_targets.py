@@ -13,6 +13,7 @@ from dynamo_nb.record.types import (
     CellRecord,
     Check,
     Compile,
+    Folded,
     Graph,
     Kernel,
     Mismatch,
@@ -65,6 +66,7 @@ TARGET = Target(
     kernels=[KERNEL, Kernel(name="extern_kernels.mm", language="extern", graph=GRAPH, calls=2)],
     output_code=[OutputCode(graph=GRAPH, code="def call():\n    triton_poi_0.run(...)\n")],
     binaries=[BINARY],
+    folded=[Folded(graph=GRAPH, node="permute", why="view")],
     unknown=["run times"],
 )
 
@@ -114,6 +116,7 @@ def test_the_page_has_the_targets_output_code_and_the_cells_output_has_not():
     page, output = to_page(record(TARGET)), to_html(record(TARGET))
     title = "output code cuda:90/post_grad.inference"
     assert title in page
+    assert "cuda:90 nodes without a kernel" in page
     assert "2 lines, predicted: not run, not autotuned" in page
     assert re.search(r'<span class="r l2"[^>]*> *triton_poi_0\.run\(', page)
     assert title not in output

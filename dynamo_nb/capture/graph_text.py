@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
@@ -18,18 +18,17 @@ from msgspec import Struct
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.node import map_aggregate, map_arg
-from torch.utils._device import _device_constructors
+from torch.fx.node import map_arg
 
 from dynamo_nb.capture import user_kernels
 
 __all__ = [
     "GraphText",
     "Input",
+    "NodeName",
     "NodeText",
     "Taken",
     "UntakableError",
-    "graph_module",
     "pack",
     "pack_inputs",
     "sources",
@@ -55,7 +54,7 @@ class UntakableError(ValueError):
     """Why a graph can't be taken to another process; names the node."""
 
 
-class _Name(Struct, frozen=True):
+class NodeName(Struct, frozen=True):
     """Stands for a node among another node's arguments."""
 
     name: str
@@ -205,7 +204,7 @@ def _node_text(node: fx.Node) -> NodeText:
         raise UntakableError(f"node `{node.name}` calls a module")
     try:
         given = node.args, user_kernels.travelling(node)
-        args, kwargs = map_arg(given, lambda used: _Name(used.name))
+        args, kwargs = map_arg(given, lambda used: NodeName(used.name))
         text = NodeText(node.op, node.name, node.target, args, kwargs, _meta(node))
         _dumps(text)
     except Exception as exc:
@@ -340,67 +339,3 @@ def unpack(data: bytes) -> Taken:
     """Return what `pack` packed."""
     taken: Taken = pickle.loads(data)
     return taken
-
-
-def graph_module(text: GraphText, device: str | None = None) -> fx.GraphModule:
-    """Return a graph as a module; with `device`, what is made on the CPU is made there instead.
-
-    So is what is made without a device, as under `torch.set_default_device`.
-    """
-    graph = fx.Graph()
-    made: dict[str, fx.Node] = {}
-    moved = _mover(device)
-    for item in text.nodes:
-        args, kwargs = map_aggregate((item.args, item.kwargs), lambda a: moved(_resolved(a, made)))
-        if device is not None and _makes_by_default(item):
-            kwargs = {**kwargs, "device": torch.device(device)}
-        node = graph.create_node(item.op, item.target, args, kwargs, item.name)
-        node.meta.update(item.meta)
-        made[item.name] = node
-    root = torch.nn.Module()
-    for name, value in text.attributes.items():
-        _set_attribute(root, name, _attribute_value(value, device))
-    module = fx.GraphModule(root, graph)
-    module.recompile()
-    return module
-
-
-def _attribute_value(value: Any, device: str | None) -> Any:
-    if isinstance(value, GraphText):
-        return graph_module(value, device)
-    return value
-
-
-def _set_attribute(root: torch.nn.Module, path: str, value: Any) -> None:
-    *owners, name = path.split(".")
-    for owner in owners:
-        if not hasattr(root, owner):
-            setattr(root, owner, torch.nn.Module())
-        root = getattr(root, owner)
-    if isinstance(value, torch.Tensor):
-        root.register_buffer(name, value)
-    else:
-        setattr(root, name, value)
-
-
-def _resolved(value: Any, made: dict[str, fx.Node]) -> Any:
-    return made[value.name] if isinstance(value, _Name) else user_kernels.arrived(value)
-
-
-def _mover(device: str | None) -> Callable[[Any], Any]:
-    if device is None:
-        return lambda value: value
-    there = torch.device(device)
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, torch.device) and value.type == "cpu":
-            return there
-        return there.type if isinstance(value, str) and value == "cpu" else value
-
-    return moved
-
-
-def _makes_by_default(item: NodeText) -> bool:
-    """Tell whether a node makes a tensor where torch's default device is."""
-    is_call = item.op == "call_function"
-    return is_call and item.target in _device_constructors() and not item.kwargs.get("device")

@@ -84,6 +84,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
         graphs=[_graph(graph, spec) for graph in there.graphs if graph.stage == "post_grad"],
         kernels=kernels,
         output_code=[replace(code, graph=f"{spec}/{code.graph}") for code in there.output_code],
+        folded=[replace(item, graph=f"{spec}/{item.graph}") for item in there.folded],
         binaries=list(_binaries(answer, kernels, there, spec)),
         unknown=[*raw.get("unknown", ()), *answer.get("unknown", ())],
     )

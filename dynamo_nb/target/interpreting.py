@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dynamo_nb.capture import graph_text, portable
 from dynamo_nb.capture.check_compare import differences
 from dynamo_nb.capture.check_leaves import Leaf
+from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
 from dynamo_nb.target import pretence
 from dynamo_nb.target.choices import Choices
@@ -98,14 +99,14 @@ class Interpreting:
             return {"status": "not repeated", "reason": _AUTOCAST}
         run = functools.partial(_run, taken, job)
         before = torch.get_rng_state()
-        eager = run(graph_text.graph_module(taken.graph))
+        eager = run(graph_module(taken.graph))
         if not torch.equal(before, torch.get_rng_state()):
             return {"status": "not repeated", "reason": _RANDOM}
         lowered = lower(taken, job.settings)
         if not self._launched:
             return {"status": "not repeated", "reason": "the graph became no Triton kernel"}
         compiled = run(lowered.compiled, mode=_OnCpu())
-        wide = functools.cache(lambda: run(graph_text.graph_module(taken.graph), widen=True))
+        wide = functools.cache(lambda: run(graph_module(taken.graph), widen=True))
         found = [item for item in differences(eager, compiled, wide) if item["kind"] != "stride"]
         return {
             "status": "differs" if found else "same",

@@ -15,7 +15,8 @@ from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-from dynamo_nb.capture import graph_text, hooks
+from dynamo_nb.capture import hooks
+from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Input, Taken
 from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from dynamo_nb.events import Event
@@ -54,7 +55,7 @@ class Lowered:
 def lower(taken: Taken, settings: dict[str, Any], more: Sequence[Hook] = ()) -> Lowered:
     """Compile a graph for the absent GPU, watched by `more` hooks besides the capture's own."""
     lowered = Lowered()
-    module = graph_text.graph_module(taken.graph, DEVICE)
+    module = graph_module(taken.graph, DEVICE)
     inputs = _inputs(taken, module)
     recorder = Recorder()
     with ExitStack() as stack:

@@ -13,6 +13,7 @@ from dynamo_nb.record.types import (
     Node,
     NotFused,
     OutputCode,
+    Target,
     TensorValue,
 )
 from dynamo_nb.views.blocks import Row, Section, Table, code, table
@@ -22,7 +23,7 @@ from dynamo_nb.views.plain import compact_lines, plural, size_text, span_text, v
 from dynamo_nb.views.plot import rooflines
 from dynamo_nb.views.roofline import floor_text, measured_text
 
-__all__ = ["kernel_sections", "module_section", "output_code"]
+__all__ = ["folded_sections", "kernel_sections", "module_section", "output_code"]
 
 #: Lines of generated code that say nothing of the kernel.
 _BOILERPLATE = re.compile(r"^(#include|import |from |triton_helpers\.set_driver|$)")
@@ -45,8 +46,9 @@ def kernel_sections(entry: Compile, context: Context) -> Iterator[Section]:
     for kernel in entry.kernels[: context.limits.rows]:
         if kernel.code or kernel.bytes:
             yield _page(entry, kernel, context)
-    for make in (_unfused, _buffers, _folded):
-        yield from make(entry, context)
+    yield from _unfused(entry, context)
+    yield from _buffers(entry, context)
+    yield from folded_sections(entry, entry, context)
 
 
 def _overview(entry: Compile, context: Context) -> Section:
@@ -233,8 +235,11 @@ def _memory(entry: Compile) -> str:
     return ", ".join([*facts, *([f"{size_text(saved)} saved for backward"] if saved else [])])
 
 
-def _folded(entry: Compile, context: Context) -> Iterator[Section]:
-    nodes = {(graph.name, node.name): node for graph in entry.graphs for node in graph.nodes}
+def folded_sections(
+    entry: Compile, on: Compile | Target, context: Context, prefix: str = ""
+) -> Iterator[Section]:
+    """Yield the nodes that need no kernel, of this machine (the compile itself) or of a target."""
+    nodes = {(graph.name, node.name): node for graph in on.graphs for node in graph.nodes}
 
     def row(item: Folded) -> tuple[tuple[str, ...], str]:
         node = nodes.get((item.graph, item.node))
@@ -245,12 +250,12 @@ def _folded(entry: Compile, context: Context) -> Iterator[Section]:
             _FOLDED.get(item.why, item.why or "not known"),
         ), context.marks.of_node(node, entry) if node is not None else ""
 
-    if entry.folded:
-        counts = {why: sum(item.why == why for item in entry.folded) for why in _FOLDED}
+    if on.folded:
+        counts = {why: sum(item.why == why for item in on.folded) for why in _FOLDED}
         yield Section(
-            title="nodes without a kernel",
+            title=f"{prefix}nodes without a kernel",
             summary=", ".join(plural(count, why) for why, count in counts.items() if count),
-            blocks=[table("node|direction|target|why", entry.folded, row, context.limits)],
+            blocks=[table("node|direction|target|why", on.folded, row, context.limits)],
             rank=75,
         )
 

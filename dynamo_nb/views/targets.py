@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.kernels import module_section
+from dynamo_nb.views.kernels import folded_sections, module_section
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
@@ -98,6 +98,7 @@ def target_sections(entry: Compile, context: Context) -> Iterator[Section]:
         yield _overview(entry, target, context)
         if context.limits.exact:
             yield from _modules(entry, target, context)
+            yield from folded_sections(entry, target, context, f"{target.spec} ")
         for kernel in [kernel for kernel in target.kernels if kernel.code][:shown]:
             yield from _kernel(entry, target, kernel, context)
 

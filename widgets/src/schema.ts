@@ -529,6 +529,7 @@ export interface Target {
   graphs: Graph[];
   kernels: Kernel[];
   output_code: OutputCode[];
+  folded: Folded[];
   binaries: Binary[];
   unknown: string[];
   error: string;
@@ -788,7 +789,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   "Target": {
     "\"\"": "device error",
     "{}": "properties",
-    "[]": "sources graphs kernels output_code binaries unknown"
+    "[]": "sources graphs kernels output_code folded binaries unknown"
   },
   "TensorValue": {
     "\"cpu\"": "device",
@@ -935,6 +936,7 @@ export const NESTED: Record<string, Record<string, string>> = {
     "graphs": "Graph",
     "kernels": "Kernel",
     "output_code": "OutputCode",
+    "folded": "Folded",
     "binaries": "Binary"
   },
   "Timing": {

@@ -185,6 +185,18 @@ describe("a target", () => {
     expect(app.text(".dnx-status")).toMatch(/generated code of 0\/0, .* line \d+ with .*nodes/);
   });
 
+  test("nodes without a kernel say why", async () => {
+    const whole = record({}, "gpu");
+    const folded = [{ graph: "cuda:90/post_grad.inference", node: "permute", why: "view" }];
+    const targets = whole.compiles[0]!.targets.map((one) => ({ ...one, folded }));
+    whole.compiles = whole.compiles.map((one) => ({ ...one, targets }));
+    app = await mounted(source(whole));
+    const pane = await app.section("Kernels");
+    await tab("cuda:90");
+    await tab("without a kernel");
+    expect(pane.querySelector("tbody tr")?.textContent).toBe("permuteinferenceanother way to look at memory");
+  });
+
   test("a target's part that does not come costs the lower half only", async () => {
     app = await mounted(source(record({}, "gpu"), { target: "the notebook's kernel is gone" }));
     const pane = await app.section("Kernels");

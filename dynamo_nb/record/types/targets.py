@@ -6,7 +6,7 @@ from typing import Any
 
 from dynamo_nb.record.types.base import Data
 from dynamo_nb.record.types.graphs import Graph
-from dynamo_nb.record.types.kernels import Kernel, OutputCode
+from dynamo_nb.record.types.kernels import Folded, Kernel, OutputCode
 
 __all__ = ["Binary", "StageText", "Target"]
 
@@ -55,8 +55,9 @@ class Target(Data, frozen=True):
 
     `spec` is what was asked for (`cuda:90`), `device` the GPU that stands for it and `properties`
     its figures, with their `sources`. Names of its `graphs` begin with the spec, as in
-    `cuda:90/post_grad.forward`, so that they are unique within the compile. `error` says why there
-    is nothing, `unknown` what can't be known without the device.
+    `cuda:90/post_grad.forward`, so that they are unique within the compile. `folded` are the nodes
+    that need no kernel. `error` says why there is nothing, `unknown` what can't be known without
+    the device.
     """
 
     spec: str
@@ -66,6 +67,7 @@ class Target(Data, frozen=True):
     graphs: list[Graph] = []
     kernels: list[Kernel] = []
     output_code: list[OutputCode] = []
+    folded: list[Folded] = []
     binaries: list[Binary] = []
     unknown: list[str] = []
     error: str = ""

@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Language } from "../code/tokens";
 import { plural } from "../describe";
 import { compileKey, kernelRef, nodeRef, valueText } from "../record";
-import type { Buffer, CellRecord, Compile, Kernel, KernelTime, NotFused } from "../record";
+import type { Buffer, CellRecord, Compile, Folded, Kernel, KernelTime, NotFused } from "../record";
 import { bytesOf, floorOf, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
 import { Chip, Loaded } from "../ui";
@@ -163,16 +163,20 @@ function ofAll(compile: Compile, part: CodePart): Page[] {
         return { cells, to: writer ? kernelRef(compile, writer) : null };
       }),
     ),
-    ...tablePage(
-      "without a kernel",
-      "node|direction|why",
-      part.folded.map((one) => ({
-        cells: [one.node, directionOf(one.graph), FOLDED[one.why] ?? (one.why || "not known")],
-        to: nodeRef(compile, one.graph, one.node),
-      })),
-    ),
+    ...foldedPage(compile, part.folded),
   ];
 }
+
+/** The nodes that need no kernel, here or on a target. */
+export const foldedPage = (compile: Compile, folded: Folded[]): Page[] =>
+  tablePage(
+    "without a kernel",
+    "node|direction|why",
+    folded.map((one) => ({
+      cells: [one.node, directionOf(one.graph), FOLDED[one.why] ?? (one.why || "not known")],
+      to: nodeRef(compile, one.graph, one.node),
+    })),
+  );
 
 function fateText({ reuses, in_place, mutates, views, saved }: Buffer): string {
   const facts = [

@@ -7,7 +7,7 @@ import { dtypeOf, floorOf, ratesOf, sizeText, sum, timeText } from "../quantitie
 import type { Link, Ref } from "../selection";
 import { plural } from "../describe";
 import { Loaded } from "../ui";
-import { workFacts } from "./KernelPages";
+import { foldedPage, workFacts } from "./KernelPages";
 import { codePage, factsPage, Pages, type Fact, type Page, type PagesProps } from "./Pages";
 
 export const PREDICTED = "predicted: not run, not autotuned";
@@ -30,7 +30,7 @@ function Linked(props: PagesProps & { target: Target }): VNode {
   useLayoutEffect(() => view.selection.extend(linksOf(compile, target)), [target]);
   const whole = target.kernels.find((one) => one.name === kernel?.name && one.graph === kernel.graph);
   const pages = whole ? ofKernel(props, whole) : [];
-  return <Pages {...props} pages={[...pages, devicePage(target)]} />;
+  return <Pages {...props} pages={[...pages, ...foldedPage(compile, target.folded), devicePage(target)]} />;
 }
 
 const lineRefOf = (compile: Compile, { name, graph }: Pick<Kernel, "name" | "graph">, line: number | string): Ref => [
