@@ -13,7 +13,7 @@ from dynamo_nb.record.launches import grid_of
 from dynamo_nb.target import trouble
 from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
-from dynamo_nb.target.texts import text_of
+from dynamo_nb.record.stage_texts import text_of
 
 #: Modules of the worker that name what is private to torch or triton.
 MODULES = ("binary", "choices", "interpreting", "libdevice", "lower", "pretence", "variables")

@@ -1,15 +1,16 @@
-"""CUDA graphs: which graphs were to be recorded and are not, and why."""
+"""CUDA graphs: which graphs were to be recorded and are not, and why; what became of the others."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import Any
 
 from dynamo_nb.capture.plain import parse_stack_trace
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["install_cudagraphs"]
+__all__ = ["install_cudagraphs", "install_recordings"]
 
-_PREFIX = "skipping cudagraphs due to "
+_PREFIXES = ("skipping cudagraphs due to ", "skipping cudagraph due to ")
 
 
 def install_cudagraphs(hooked: Hooked) -> None:
@@ -35,10 +36,72 @@ def install_cudagraphs(hooked: Hooked) -> None:
     hooked.around(CompiledFxGraph, "__init__", after=after)
 
 
+def install_recordings(hooked: Hooked) -> None:
+    """Count how often a graph is warmed up, recorded and replayed, and why it is recorded again.
+
+    `CUDAGraphTreeManager` has a method for each (`torch/_inductor/cudagraph_trees.py`, 2.13). A
+    call goes through `run`, which asks the recordings that there are whether they still fit.
+    """
+    from torch._inductor import cudagraph_trees
+    from torch._inductor.cudagraph_trees import (
+        CheckInvariantStatus,
+        CUDAGraphNode,
+        CUDAGraphTreeManager,
+    )
+
+    recorder = hooked.recorder
+    uses: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    reasons: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    refusals: list[str] = []  # of the recordings that the call under way asked
+    under_way: list[tuple[str, str]] = [("", "")]
+
+    def key(manager: Any, function_id: Any) -> tuple[str, str]:
+        compile_id = manager.id_to_compile_id[function_id]
+        return str(compile_id or ""), manager.id_to_mode[function_id].name.lower()
+
+    def begin(manager: Any, _: Any, function_id: Any) -> None:
+        refusals.clear()
+        under_way[0] = key(manager, function_id)
+
+    def asked(answer: tuple[Any, Any], *_: Any) -> None:
+        status, reason = answer
+        if status != CheckInvariantStatus.SUCCESS:
+            refusals.append(str(reason()))
+
+    def warmed(_: Any, manager: Any, __: Any, function_id: Any) -> None:
+        uses[key(manager, function_id)]["warm_ups"] += 1
+
+    def recorded(_: Any, manager: Any, __: Any, function_id: Any) -> None:
+        own = key(manager, function_id)
+        uses[own]["recordings"] += 1
+        reasons[own].update(dict.fromkeys(refusals))
+
+    def replayed(*_: Any) -> None:
+        uses[under_way[0]]["replays"] += 1
+
+    def skipped(reason: str) -> None:
+        compile_id, mode = under_way[0]
+        data = {"direction": mode, **_told(reason)}
+        recorder.emit("cudagraph_skipped", data, compile_id=compile_id)
+
+    def tell() -> None:
+        for (compile_id, mode), counts in uses.items():
+            told = {"direction": mode, **counts, "reasons": list(reasons[compile_id, mode])}
+            recorder.emit("cudagraph", told, compile_id=compile_id)
+
+    hooked.around(CUDAGraphTreeManager, "run", before=begin)
+    hooked.around(CUDAGraphNode, "check_invariants", after=asked)
+    hooked.around(CUDAGraphTreeManager, "run_eager", after=warmed)
+    hooked.around(CUDAGraphTreeManager, "record_function", after=recorded)
+    hooked.around(CUDAGraphTreeManager, "execute_node", after=replayed)
+    hooked.around(cudagraph_trees, "log_cudagraph_skip_and_bump_counter", before=skipped)
+    hooked.undo.callback(tell)
+
+
 def _told(reason: str) -> dict[str, Any]:
     """Return torch's sentence without its preface, and the user's stack that it found."""
-    while reason.startswith(_PREFIX):
-        reason = reason.removeprefix(_PREFIX)
+    while begin := next(filter(reason.startswith, _PREFIXES), ""):
+        reason = reason.removeprefix(begin)
     sentence = reason.partition("Found from")[0].strip().rstrip(".")
     if sentence == "multiple devices:":  # of those that count there is none
         sentence = "nothing in it runs on a GPU"

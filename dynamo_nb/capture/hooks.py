@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dynamo_nb.capture.binaries import install_binaries
 from dynamo_nb.capture.breaks import install_breaks, install_explanations
 from dynamo_nb.capture.cache import install_cache
 from dynamo_nb.capture.compiles import install_bytecode, install_compiles, install_fresh_code
-from dynamo_nb.capture.cudagraphs import install_cudagraphs
+from dynamo_nb.capture.cudagraphs import install_cudagraphs, install_recordings
 from dynamo_nb.capture.entries import install_entries
 from dynamo_nb.capture.frames import install_calls, install_frames
 from dynamo_nb.capture.graphs import (
@@ -20,6 +21,7 @@ from dynamo_nb.capture.recorder import Hook
 from dynamo_nb.capture.schedule import install_schedule
 from dynamo_nb.capture.steps import install_steps
 from dynamo_nb.capture.trace import install_trace
+from dynamo_nb.capture.tuning import install_kernel_tuning, install_operator_tuning
 
 __all__ = ["HOOKS"]
 
@@ -42,6 +44,10 @@ HOOKS: tuple[Hook, ...] = (
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),
     Hook("schedule", "what kernels read and write, and what was not fused", install_schedule),
     Hook("cudagraphs", "why no CUDA graph is recorded", install_cudagraphs),
+    Hook("recordings", "how often CUDA graphs are recorded and replayed", install_recordings),
+    Hook("operator-tuning", "what max-autotune measured", install_operator_tuning),
+    Hook("kernel-tuning", "what tuning of Triton kernels measured", install_kernel_tuning),
+    Hook("binaries", "the binaries of kernels that ran on a GPU", install_binaries),
     Hook("steps", "the bytecode stepper", install_steps),
     Hook("calls", "which call hit which entry", install_calls),
     Hook("entries", "calls of functions that Dynamo gave up before", install_entries),

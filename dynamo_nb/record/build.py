@@ -19,6 +19,7 @@ from dynamo_nb.record.frames import FrameBook
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.guards import shape_reader
 from dynamo_nb.record.links import links_of
+from dynamo_nb.record.measured import finish_measured
 from dynamo_nb.record.naming import cell_file, of_cell
 from dynamo_nb.record.parsers import PARSERS
 from dynamo_nb.record.places import Places, innermost
@@ -90,6 +91,11 @@ class Builder:
             self.drafts[key] = self._late(event)
         return self.drafts[key]
 
+    def knows(self, event: Event) -> bool:
+        """Tell whether an event belongs to a compile of this run or of an earlier one."""
+        key = (event.generation, event.compile_id)
+        return key in self.drafts or key in self.earlier
+
     def _late(self, event: Event) -> Draft:
         """Go on with a compile of an earlier cell, as a lazy backward's does."""
         draft = Draft(event.compile_id, event.generation)
@@ -106,6 +112,7 @@ class Builder:
             finish_graphs(draft, self.places)
             finish_kernels(draft)
             finish_schedule(draft)
+            finish_measured(draft)
             finish_steps(draft, self.places)
             self.checks += finish_targets(draft, self.places)
             _place_shape_guards(draft)

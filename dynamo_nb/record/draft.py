@@ -7,10 +7,12 @@ from typing import Any
 
 from dynamo_nb.record.types import (
     Attempt,
+    Binary,
     Buffer,
     Bytecode,
     Compile,
     CompileError,
+    CudagraphUse,
     Folded,
     Frame,
     Graph,
@@ -31,6 +33,7 @@ from dynamo_nb.record.types import (
     Steps,
     Symbol,
     Target,
+    Tuning,
 )
 
 __all__ = ["Draft"]
@@ -74,6 +77,11 @@ class Draft:
     folded: list[Folded] = field(default_factory=list)
     unfused: list[NotFused] = field(default_factory=list)
     skipped_cudagraphs: list[SkippedCudagraph] = field(default_factory=list)
+    cudagraphs: list[CudagraphUse] = field(default_factory=list)
+    tunings: list[Tuning] = field(default_factory=list)
+    raw_tunings: list[dict[str, Any]] = field(default_factory=list)
+    binaries: list[Binary] = field(default_factory=list)
+    raw_binaries: list[dict[str, Any]] = field(default_factory=list)
     output_code: list[OutputCode] = field(default_factory=list)
     bytecode: Bytecode | None = None
     stages: list[StageTime] = field(default_factory=list)

@@ -9,7 +9,7 @@ from dynamo_nb.events import Event
 from dynamo_nb.record.places import innermost
 from dynamo_nb.record.schedule import graph_of
 from dynamo_nb.record.timings import timing_of
-from dynamo_nb.record.types import Machine, OutputCode, SkippedCudagraph
+from dynamo_nb.record.types import CudagraphUse, Machine, OutputCode, SkippedCudagraph
 
 if TYPE_CHECKING:
     from dynamo_nb.record.build import Builder
@@ -48,6 +48,23 @@ def _cudagraph_skipped(builder: Builder, event: Event) -> None:
     builder.draft(event).skipped_cudagraphs.append(skipped)
 
 
+def _cudagraph(builder: Builder, event: Event) -> None:
+    told = {**event.data}
+    graph = graph_of(told.pop("direction"))
+    if builder.knows(event):
+        builder.draft(event).cudagraphs.append(CudagraphUse(graph=graph, **told))
+
+
+def _tuning(builder: Builder, event: Event) -> None:
+    if builder.knows(event):
+        builder.draft(event).raw_tunings.append(event.data)
+
+
+def _binary(builder: Builder, event: Event) -> None:
+    if builder.knows(event):
+        builder.draft(event).raw_binaries.append(event.data)
+
+
 def _target(builder: Builder, event: Event) -> None:
     builder.draft(event).raw_targets.append(event.data)
 
@@ -71,6 +88,9 @@ KERNEL_PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "kernel_nodes": _kernel_nodes,
     "schedule": _schedule,
     "cudagraph_skipped": _cudagraph_skipped,
+    "cudagraph": _cudagraph,
+    "tuning": _tuning,
+    "binary": _binary,
     "target": _target,
     "inductor_output_code": _output_code,
     "timing": _timing,

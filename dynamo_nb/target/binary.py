@@ -14,10 +14,10 @@ import torch._inductor.config
 import triton
 from torch._inductor.codecache import _load_triton_kernel_from_source
 
+from dynamo_nb.record.stage_texts import text_of
 from dynamo_nb.target import pretence
 from dynamo_nb.target.devices import Device
 from dynamo_nb.target.occupancy import occupancy
-from dynamo_nb.target.texts import text_of
 
 __all__ = ["NAMES", "compiled"]
 

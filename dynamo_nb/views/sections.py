@@ -27,6 +27,7 @@ from dynamo_nb.views.kernels import kernel_sections, output_code
 from dynamo_nb.views.model import cell_lines, final_breaks
 from dynamo_nb.views.passes import pass_sections
 from dynamo_nb.views.plain import compact_lines, plural, value_text
+from dynamo_nb.views.ran import ran_sections
 from dynamo_nb.views.steps import StepRow, rows, steps_text
 from dynamo_nb.views.targets import target_sections
 
@@ -262,6 +263,7 @@ _COMPILE: tuple[Callable[[Compile, Context], Iterator[Section]], ...] = (
     pass_sections,
     guards,
     kernel_sections,
+    ran_sections,
     output_code,
     target_sections,
     bytecode,

@@ -15,7 +15,14 @@ from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
 from dynamo_nb.views.roofline import target_floor_text
 
-__all__ = ["PREDICTED", "binary_text", "target_lines", "target_sections"]
+__all__ = [
+    "PREDICTED",
+    "binary_text",
+    "config_text",
+    "stage_sections",
+    "target_lines",
+    "target_sections",
+]
 
 PREDICTED = "predicted: not run, not autotuned"
 
@@ -63,7 +70,8 @@ def binary_text(binary: Binary) -> str:
     facts = [plural(binary.resources.get("registers", 0), "register"), _spills(binary)]
     if binary.shared:
         facts.append(f"{binary.shared} bytes of shared memory")
-    facts.append(_occupancy(binary))
+    if binary.occupancy is not None:
+        facts.append(_occupancy(binary, binary.occupancy))
     if binary.grid:
         facts.append(f"grid {' x '.join(binary.grid)} of {binary.threads} threads")
     else:
@@ -80,8 +88,8 @@ def _spills(binary: Binary) -> str:
     return f"{spilled} bytes of spills" if spilled else "no spills"
 
 
-def _occupancy(binary: Binary) -> str:
-    share = f"occupancy {(binary.occupancy or 0) * 100:.0f}%"
+def _occupancy(binary: Binary, occupancy: float) -> str:
+    share = f"occupancy {occupancy * 100:.0f}%"
     return f"{share} (limited by {binary.limited_by})" if binary.limited_by else share
 
 
@@ -113,7 +121,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
             ", ".join(kernel.nodes),
             compact_lines(cell_lines(kernel_nodes(entry, kernel))),
             binary_text(binary) if binary else "",
-            _config(binary) if binary else "",
+            config_text(binary) if binary else "",
             f"{len(binary.candidates)}" if binary else "",
             size_text(kernel.bytes),
             target_floor_text(target, entry, kernel),
@@ -163,7 +171,8 @@ _FIGURES = (
 )
 
 
-def _config(binary: Binary) -> str:
+def config_text(binary: Binary) -> str:
+    """Return the configuration that a kernel was compiled with: block sizes, warps, stages."""
     return ", ".join(f"{key}={value}" for key, value in binary.config.items())
 
 
@@ -187,11 +196,21 @@ def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) ->
         rank=32,
         marks=marks,
     )
+    yield from stage_sections(binary, f"{target.spec} ", lines, marks, context)
+
+
+def stage_sections(
+    binary: Binary, prefix: str, lines: dict[int, str], marks: str, context: Context
+) -> Iterator[Section]:
+    """Yield what each stage of Triton's compiler made; a cell's output has the assembly alone.
+
+    `lines` are the marks of the lines of the kernel's source, `marks` those of the kernel.
+    """
     for text in binary.texts:
         if not context.limits.exact and text.stage not in _ASSEMBLY:
             continue
         yield Section(
-            title=f"{target.spec} {_STAGES.get(text.stage, text.stage)} of {kernel.name}",
+            title=f"{prefix}{_STAGES.get(text.stage, text.stage)} of {binary.kernel}",
             summary=plural(text.text.count("\n") + 1, "line"),
             blocks=[code(text.text, context.limits, _through(text, lines))],
             rank=_RANKS.get(text.stage, 65),

@@ -34,6 +34,7 @@ from dynamo_nb.views.phrases import (
     state_name,
 )
 from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
+from dynamo_nb.views.ran import cudagraph_lines, ran_lines
 from dynamo_nb.views.targets import PREDICTED, target_lines
 from dynamo_nb.views.timings import kernel_time_text, timing_text
 
@@ -196,10 +197,18 @@ def _kernels(entry: Compile, detail: _Detail) -> Iterator[str]:
     fused = [kernel for kernel in entry.kernels if kernel.language != "extern"]
     for kernel in fused[: detail.kernels]:
         yield from _wrap(f"{_INDENT}kernel {kernel_text(entry, kernel)}", _HANG)
+        for text in ran_lines(entry, kernel):
+            yield from _wrap(f"{_HANG}{text}", _HANG)
     yield from _more(len(fused) - detail.kernels, "kernel", _INDENT)
+    for text in cudagraph_lines(entry):
+        yield from _wrap(f"{_INDENT}{text}", _HANG)
     extern = {kernel.name: None for kernel in entry.kernels if kernel.language == "extern"}
     if extern:
         yield clip(f"{_INDENT}extern calls: {some(map(one_line, extern))}", _WIDTH)
+    for kernel in entry.kernels:
+        if kernel.language == "extern":
+            for text in ran_lines(entry, kernel):
+                yield from _wrap(f"{_INDENT}{text}", _HANG)
 
 
 def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:

@@ -146,6 +146,13 @@ export interface Check {
   unchecked: string[];
 }
 
+/** A candidate of autotuning: its time, None where it could not run. */
+export interface Choice {
+  name: string;
+  detail: string;
+  microseconds: number | null;
+}
+
 /** All that happened under one compile id. */
 export interface Compile {
   compile_id: string;
@@ -186,6 +193,9 @@ export interface Compile {
   folded: Folded[];
   unfused: NotFused[];
   skipped_cudagraphs: SkippedCudagraph[];
+  cudagraphs: CudagraphUse[];
+  tunings: Tuning[];
+  binaries: Binary[];
   eager_operators: Record<string, number>;
 }
 
@@ -209,6 +219,15 @@ export interface CompiledObject {
   bypasses: Bypass[];
   calls: number[];
   given_up: string;
+}
+
+/** What became of a graph's CUDA graph in this run: how often it was warmed up, .... */
+export interface CudagraphUse {
+  graph: string;
+  warm_ups: number;
+  recordings: number;
+  replays: number;
+  reasons: string[];
 }
 
 /** A plain answer: what happened, where, and what to do about it. */
@@ -563,6 +582,16 @@ export interface Timing {
   kernels: KernelTime[];
 }
 
+/** What autotuning measured, the fastest of its `choices` first. */
+export interface Tuning {
+  graph: string;
+  kernel: string;
+  operation: string;
+  node: string;
+  sizes: string[];
+  choices: Choice[];
+}
+
 /** Versions of what made the record; empty where absent. */
 export interface Versions {
   dynamo_nb: string;
@@ -636,12 +665,16 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "false": "gradients random",
     "[]": "mismatches unchecked"
   },
+  "Choice": {
+    "\"\"": "detail",
+    "null": "microseconds"
+  },
   "Compile": {
     "0": "generation first_line",
     "\"\"": "name file resume_of reason alias",
     "\"ok\"": "status",
     "null": "error call_line cell guard_tree bytecode steps",
-    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused skipped_cudagraphs",
+    "[]": "attempts user_stack guards shape_guards symbols graph_breaks recompile_reasons graphs kernels output_code stages specializations guard_costs passes inlined targets buffers folded unfused skipped_cudagraphs cudagraphs tunings binaries",
     "\"whole\"": "seen",
     "{}": "cache metrics eager_operators"
   },
@@ -655,6 +688,10 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "line",
     "0": "entered",
     "[]": "bypasses calls"
+  },
+  "CudagraphUse": {
+    "0": "warm_ups recordings replays",
+    "[]": "reasons"
   },
   "Finding": {
     "\"\"": "advice",
@@ -803,6 +840,10 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "false": "gradients",
     "[]": "kernels"
   },
+  "Tuning": {
+    "\"\"": "kernel operation node",
+    "[]": "sizes choices"
+  },
   "Versions": {
     "\"\"": "dynamo_nb torch python triton"
   }
@@ -864,7 +905,10 @@ export const NESTED: Record<string, Record<string, string>> = {
     "buffers": "Buffer",
     "folded": "Folded",
     "unfused": "NotFused",
-    "skipped_cudagraphs": "SkippedCudagraph"
+    "skipped_cudagraphs": "SkippedCudagraph",
+    "cudagraphs": "CudagraphUse",
+    "tunings": "Tuning",
+    "binaries": "Binary"
   },
   "CompileError": {
     "frame": "StackFrame",
@@ -943,5 +987,8 @@ export const NESTED: Record<string, Record<string, string>> = {
     "eager": "Measured",
     "compiled": "Measured",
     "kernels": "KernelTime"
+  },
+  "Tuning": {
+    "choices": "Choice"
   }
 };

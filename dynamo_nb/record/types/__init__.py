@@ -33,11 +33,14 @@ from dynamo_nb.record.types.guards import (
 )
 from dynamo_nb.record.types.kernels import (
     Buffer,
+    Choice,
+    CudagraphUse,
     Folded,
     Kernel,
     NotFused,
     OutputCode,
     SkippedCudagraph,
+    Tuning,
 )
 from dynamo_nb.record.types.repeats import Check, KernelTime, Machine, Measured, Mismatch, Timing
 from dynamo_nb.record.types.steps import Bytecode, Instruction, Step, StepCode, StepFrame, Steps
@@ -57,9 +60,11 @@ __all__ = [
     "CellError",
     "CellRecord",
     "Check",
+    "Choice",
     "Compile",
     "CompileError",
     "CompiledObject",
+    "CudagraphUse",
     "EntryCheck",
     "Finding",
     "Folded",
@@ -100,6 +105,7 @@ __all__ = [
     "Target",
     "TensorValue",
     "Timing",
+    "Tuning",
     "Versions",
     "Would",
 ]

@@ -17,14 +17,16 @@ from dynamo_nb.record.types.guards import (
 )
 from dynamo_nb.record.types.kernels import (
     Buffer,
+    CudagraphUse,
     Folded,
     Kernel,
     NotFused,
     OutputCode,
     SkippedCudagraph,
+    Tuning,
 )
 from dynamo_nb.record.types.steps import Bytecode, Steps
-from dynamo_nb.record.types.targets import Target
+from dynamo_nb.record.types.targets import Binary, Target
 
 __all__ = ["Compile", "Frame", "StageTime"]
 
@@ -86,6 +88,9 @@ class Compile(Data, frozen=True):
     folded: list[Folded] = []
     unfused: list[NotFused] = []
     skipped_cudagraphs: list[SkippedCudagraph] = []
+    cudagraphs: list[CudagraphUse] = []
+    tunings: list[Tuning] = []
+    binaries: list[Binary] = []
     eager_operators: dict[str, int] = {}
 
     @property

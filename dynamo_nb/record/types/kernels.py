@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dynamo_nb.record.types.base import Data, StackFrame
 
-__all__ = ["Buffer", "Folded", "Kernel", "NotFused", "OutputCode", "SkippedCudagraph"]
+__all__ = [
+    "Buffer",
+    "Choice",
+    "CudagraphUse",
+    "Folded",
+    "Kernel",
+    "NotFused",
+    "OutputCode",
+    "SkippedCudagraph",
+    "Tuning",
+]
 
 
 class Kernel(Data, frozen=True):
@@ -109,6 +119,47 @@ class SkippedCudagraph(Data, frozen=True):
     reason: str
     frame: StackFrame | None = None
     user_stack: list[StackFrame] = []
+
+
+class CudagraphUse(Data, frozen=True):
+    """What became of a graph's CUDA graph in this run: how often it was warmed up, ....
+
+    `reasons` are torch's for recording it again.
+    """
+
+    graph: str
+    warm_ups: int = 0
+    recordings: int = 0
+    replays: int = 0
+    reasons: list[str] = []
+
+
+class Choice(Data, frozen=True):
+    """A candidate of autotuning: its time, None where it could not run."""
+
+    name: str
+    detail: str = ""
+    microseconds: float | None = None
+
+
+class Tuning(Data, frozen=True):
+    """What autotuning measured, the fastest of its `choices` first.
+
+    Either for an `operation` on inputs of `sizes`, which is the post-grad `node`, or, where there
+    is no operation, for the configurations of a Triton `kernel`.
+    """
+
+    graph: str
+    kernel: str = ""
+    operation: str = ""
+    node: str = ""
+    sizes: list[str] = []
+    choices: list[Choice] = []
+
+    def is_of(self, kernel: Kernel) -> bool:
+        """Tell whether it chose how this kernel runs."""
+        same = self.kernel == kernel.name or (self.node != "" and self.node in kernel.nodes)
+        return self.graph == kernel.graph and same
 
 
 class OutputCode(Data, frozen=True):
