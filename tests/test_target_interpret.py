@@ -78,6 +78,17 @@ def test_autocast_is_not_compared_with_the_cpus(shell):
     assert "casts otherwise on a GPU" in check.reason
 
 
+def test_float8_is_beyond_the_interpreter(shell):
+    shell.run(
+        "import torch\nx = torch.randn(8, 8)\n"
+        "def f(x):\n    return x.to(torch.float8_e4m3fn).float() + 1\n"
+    )
+    shell.run(f"{MAGIC}\nf(x)")
+    (check,) = shell.record.checks
+    assert (check.status, check.mismatches) == ("not repeated", [])
+    assert check.reason == "it computes with float8, which Triton's interpreter does not"
+
+
 def test_inputs_that_are_too_many_are_not_interpreted(shell):
     shell.run("import torch\nx = torch.randn(1200, 1000)\ndef f(x):\n    return x + 1\n")
     shell.run(f"{MAGIC}\nf(x)")

@@ -46,6 +46,7 @@ _SHOWN = 8
 
 _USER_KERNEL = "it launches a Triton kernel of yours, which has no eager form to compare with"
 _AUTOCAST = "it runs under autocast, which casts otherwise on a GPU than on the CPU"
+_FLOAT8 = "it computes with float8, which Triton's interpreter does not"
 _RANDOM = "it draws random numbers, which a GPU draws otherwise"
 _LIBDEVICE = "the math library of the GPU: torch's own {names} stood for it"
 _ATTENTION = "attention kernels: the CPU's stood for the GPU's"
@@ -59,6 +60,7 @@ class Interpreting:
         if self._device.backend == "hip":
             pretence.as_amd()
         self._launched: list[str] = []
+        self._has_float8 = False
         self._libdevice = triton_helpers.libdevice = Libdevice()
         pretence.pretend(self._device, self._loaded)
         self._choices = Choices(self._device)
@@ -70,6 +72,7 @@ class Interpreting:
 
     def _loaded(self, name: str, source: str) -> Any:
         self._launched.append(name)
+        self._has_float8 |= "tl.float8" in source
         return getattr(PyCodeCache.load(source), name)
 
     def __call__(self, job: Job) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class Interpreting:
         portable.apply(job.ambient)
         self._libdevice.used.clear()
         self._launched.clear()
+        self._has_float8 = False
         self._choices.made.clear()
         assert job.inputs is not None
         taken = graph_text.unpack(job.graph)
@@ -105,6 +109,8 @@ class Interpreting:
         lowered = lower(taken, job.settings)
         if not self._launched:
             return {"status": "not repeated", "reason": "the graph became no Triton kernel"}
+        if self._has_float8:
+            return {"status": "not repeated", "reason": _FLOAT8}
         compiled = run(lowered.compiled, mode=_OnCpu())
         wide = functools.cache(lambda: run(graph_module(taken.graph), widen=True))
         found = [item for item in differences(eager, compiled, wide) if item["kind"] != "stride"]
