@@ -106,6 +106,20 @@ describe("on the recorded cell", () => {
     expect(litLines()).toContain(LINES.forward);
   });
 
+  test("a guard's source is the user's name for it, found by that and by torch's", async () => {
+    const pane = await app.section("Guards");
+    const field = pane.querySelector<HTMLInputElement>("input[type=search]")!;
+    const sources = async (wanted: string): Promise<(string | undefined)[]> => {
+      field.value = wanted;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      await settled();
+      return [...pane.querySelectorAll<HTMLElement>(".dnx-c-source")].map((one) => one.textContent?.trim());
+    };
+    const found = await sources("self.up");
+    expect(found).toContain("self.up");
+    expect(await sources("l['self']._modules['up']")).toEqual(expect.arrayContaining(["self.up"]));
+  });
+
   test("bytecode stands beside what replaced it", async () => {
     const pane = await app.section("Bytecode");
     const lists = [...pane.querySelectorAll<HTMLElement>(".dnx-list")];

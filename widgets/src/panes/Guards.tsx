@@ -5,6 +5,7 @@ import { VirtualList } from "../code/VirtualList";
 import { changeText, refOfFrame } from "../facts";
 import { compileKey, placeText, type Compile, type Guard, type RecompileReason } from "../record";
 import { refsIn, type Ref } from "../selection";
+import { readable } from "../sources";
 import type { GuardsPart } from "../store";
 import { Chip, Copy, Empty, Loaded, Place } from "../ui";
 import type { View } from "../view";
@@ -96,7 +97,9 @@ function Cells({ row }: { row: Row }): VNode {
     <>
       <span class="dnx-cell dnx-c-place">{guard.frame ? placeText(guard.frame) : ""}</span>
       <span class="dnx-cell dnx-c-kind">{guard.kind}</span>
-      <span class="dnx-cell dnx-c-source">{guard.source || "global state"}</span>
+      <span class="dnx-cell dnx-c-source" title={guard.source}>
+        {readable(guard.source) || "global state"}
+      </span>
       <span class="dnx-cell dnx-c-code">{guard.value || guard.code.join(" and ")}</span>
       {failed && <span class="dnx-badge dnx-warn">failed {failedAt(failed)}</span>}
     </>
@@ -158,7 +161,7 @@ function rowsOf(
 }
 
 const textOf = (guard: Guard): string =>
-  [guard.kind, guard.source, guard.value, ...guard.code, guard.frame ? placeText(guard.frame) : ""]
+  [guard.kind, guard.source, readable(guard.source), guard.value, ...guard.code, guard.frame ? placeText(guard.frame) : ""]
     .join(" ")
     .toLowerCase();
 
