@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { beforeRef, refKey, type Ref } from "../src/selection";
-import type { Change, DiffPart, PackedLinks, SentDiff } from "../src/store";
+import { splitRecord, type Change, type DiffPart, type PackedLinks, type SentDiff, type Source } from "../src/store";
 import { record, source, mounted, point, press, settled, LINES, type Mounted } from "./app";
 
 const row = (change: string, old: number | null, now: number | null, text: string): DiffPart["rows"][number] => ({
@@ -176,6 +176,14 @@ describe("the difference from the report before", () => {
     const pane = await app.section("Diff");
     expect(pane.querySelector(".dnx-tools")?.textContent).toContain("the same source");
     expect(pane.querySelectorAll(".dnx-side")).toHaveLength(4);
+  });
+
+  test("it is there, too, where nothing is compiled any more", async () => {
+    const none = splitRecord(record({ compiles: [], calls: [], links: [], findings: [] }));
+    const from: Source = { part: async (name) => (name === "diff" ? PART : none[name]) };
+    app = await mounted(from, { before: "cell [2]" });
+    expect((await app.section("Diff")).textContent).toContain("print in forward");
+    expect((await app.section("Guards")).textContent).toContain("Nothing was compiled");
   });
 
   test("the kernel that is gone costs this pane only, and it says what to do", async () => {

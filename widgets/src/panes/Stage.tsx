@@ -19,15 +19,23 @@ import { Shapes } from "./Shapes";
 import { Steps } from "./Steps";
 import { Timeline } from "./Timeline";
 
-interface Section {
+type Section = {
   label: string;
-  pane: FunctionComponent<{ view: View; compile: Compile }>;
   /** How much there is; no number where it does not matter. */
   count?(view: View, compile: Compile): number;
-  /** It shows all compiles, not the chosen one. */
-  whole?: boolean;
   /** Whether it is there at all, for what a cell has to ask for. */
   when?(view: View): boolean;
+} & (OfCompile | OfAll);
+
+interface OfCompile {
+  pane: FunctionComponent<{ view: View; compile: Compile }>;
+  whole?: false;
+}
+
+/** It shows all compiles, not the chosen one, and there may be none. */
+interface OfAll {
+  pane: FunctionComponent<{ view: View }>;
+  whole: true;
 }
 
 const SECTIONS: Record<string, Section> = {
@@ -105,9 +113,13 @@ export function Stage(props: {
           </button>
         )}
       </header>
-      {section && compile ? (
+      {section && (compile || section.whole) ? (
         <Guarded key={chosen.value} what={section.label}>
-          <section.pane key={section.whole ? "" : compileKey(compile)} view={view} compile={compile} />
+          {section.whole ? (
+            <section.pane view={view} />
+          ) : (
+            compile && <section.pane key={compileKey(compile)} view={view} compile={compile} />
+          )}
         </Guarded>
       ) : (
         <Empty>Nothing was compiled in this cell.</Empty>
