@@ -110,6 +110,12 @@ def test_source_lines():
     assert edited == [("added", None, 2), ("removed", 4, None)]
 
 
+def test_edited_lines_are_quoted_as_they_are():
+    line = 'keep("/tmp/tmpab12cd34", id(f), 123456789012345)'
+    after = replace(broken(), source=f"{BEFORE}{line}\n")
+    assert line in diff_text(diff(broken(), after))
+
+
 def test_a_break_that_is_gone_and_one_that_is_new():
     assert [(b.change, b.kind, b.line) for b in diff(broken(), whole()).breaks] == [
         ("gone", "print", 4)

@@ -204,10 +204,32 @@ def test_an_excerpt_of_a_line_that_is_not_there_is_empty():
         ("model.py:12 size=[1024, 1000000]", "model.py:12 size=[1024, 1000000]"),
         ("a / b", "a / b"),
         ("s77 >= 2", "s77 >= 2"),
+        ("___check_type_id(L['f'], 94712345678912), type=M", "___check_type_id(L['f'], …), type=M"),
+        ("_Wrapper(f) (id=0x7f3a2b1c4d50)", "_Wrapper(f) (id=0x…)"),
+        ("File /tmp/tmpab12_x9z/out.py", "File <tmp>"),
+        ("0.010000000000000002 -> 0.3333333333333333", "0.010000000000000002 -> 0.3333333333333333"),
+        ("L['c'].key == 1234567890123", "L['c'].key == 1234567890123"),
+        ("10000000000000000000000000000000000", "10000000000000000000000000000000000"),
+        ("'/tmp/a' -> '/data/tmp.txt'", "'/tmp/a' -> '/data/tmp.txt'"),
+        ("(a + 1)/tmp and b[0]/tmp", "(a + 1)/tmp and b[0]/tmp"),
     ],
 )
 def test_what_differs_between_runs_is_scrubbed(text: str, scrubbed: str):
     assert scrub(text) == scrubbed
+
+
+def test_quoted_source_is_what_the_user_wrote():
+    source = 'y = (x + 1)/tmpdir_ab12 + id(f, 123456789012345) + at 0x7f3a2b1c4d50; g("/tmp/tmpab12cd34")'
+    finding = Finding(
+        code="graph-break",
+        severity="warning",
+        message="at 0x7f3a2b1c4d50",
+        line=1,
+        frame=frame(4, 11, line=1),
+    )
+    text = to_text(CellRecord(source=source, findings=[finding]))
+    assert source[:80] in text
+    assert "at 0x…" in text.partition(source[:20])[0]
 
 
 def test_scrubbing_comes_before_cutting():

@@ -52,7 +52,7 @@ def diff_text(diff: RecordDiff, *, with_times: bool = False) -> str:
         blocks.append([_NOTHING])
     if with_times:
         blocks.append(list(_times(diff)))
-    return scrub(clean("\n\n".join("\n".join(lines) for lines in blocks if lines)))
+    return clean("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
 
 def _edits(lines: list[LineChange]) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _edits(lines: list[LineChange]) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    yield f"{group.title} ({group.summary})"
+    yield scrub(f"{group.title} ({group.summary})")
     for change in group.changes[:_CHANGES]:
         yield from _wrap(f"  {_line(change)}", "      ")
         for detail in change.details[:_DETAILS]:
@@ -96,7 +96,7 @@ def _more(left: int, noun: str, indent: str = "  ") -> Iterator[str]:
 def _wrap(text: str, indent: str) -> list[str]:
     first = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
-        clip(text.strip(), 600),
+        clip(scrub(text.strip()), 600),
         _WIDTH,
         initial_indent=first,
         subsequent_indent=indent,

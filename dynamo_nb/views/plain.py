@@ -31,14 +31,18 @@ __all__ = [
 _TAB = "    "
 _WIDTH = 96
 
+#: Parts of a path that are another in each process: torch's caches, IPython's cells, `tempfile`'s.
+_TEMPORARY = r"torchinductor_|ipykernel_|\b(?:tmp|dynamo_nb-)[a-z0-9_]{8}\b"
+
 #: What torch's texts hold that differs between runs of the same cell, and what stands in for it.
+#: A user's numbers, strings and code may look alike, so each is known by what torch writes before it.
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x…"),
-    (re.compile(r"\b\d{12,}\b"), "…"),
+    (re.compile(r"(?:(?<=\bat )|(?<=\bid=))0x[0-9a-fA-F]{6,}|\b0x[0-9a-fA-F]{11,}"), "0x…"),
+    (re.compile(r"(_id\([^\n]*?, |\bid[=: ]+)\d{12,}\b"), r"\1…"),
     (re.compile(r"_[0-9a-f]{8}(?:[_-][0-9a-f]{4}){3}[_-][0-9a-f]{12}"), ""),
-    (re.compile(r"\b(?=[a-z]*\d)[0-9a-fA-F]{32,}\b"), "…"),
+    (re.compile(r"\b(?=[0-9]*[a-fA-F])(?=[a-fA-F]*\d)[0-9a-fA-F]{32,}\b"), "…"),
     (re.compile(r"(__compiled_fn|__resume_at_\d+|__builtins_dict__)_\d+"), r"\1"),
-    (re.compile(r"(?<![\w.])/[^\s'\"]*?(?:torchinductor_|ipykernel_|tmp)[^\s'\"]*"), "<tmp>"),
+    (re.compile(rf"(?<![\w.)\]])/[^\s'\"]*?(?:{_TEMPORARY})[^\s'\"]*"), "<tmp>"),
     # torch cuts off where its own folder would be, also from paths that lie elsewhere
     (re.compile(r"[^\s'\"<]*ipykernel_\d+/[^\s'\"]*"), "<tmp>"),
 )
@@ -84,7 +88,10 @@ def _visible(char: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """Return `text` without addresses, object ids, unique names and temporary paths."""
+    """Return text of torch's without addresses, object ids, unique names and temporary paths.
+
+    Quoted source is never scrubbed: it is what the user wrote, and columns count in it.
+    """
     for pattern, substitute in _VARYING:
         text = pattern.sub(substitute, text)
     return text

@@ -78,7 +78,7 @@ def to_text(record: CellRecord) -> str:
         text = "\n\n".join("\n".join(lines) for lines in _blocks(report, detail) if lines)
         if text.count("\n") < _HEIGHT:
             break
-    return scrub(clean(text))
+    return clean(text)
 
 
 def _blocks(report: Report, detail: _Detail) -> Iterator[list[str]]:
@@ -122,7 +122,7 @@ def _finding_head(finding: Finding) -> str:
     if not finding.line and finding.frame:
         where = f" {place(finding.frame)}"
     times = f" ({finding.count} times)" if finding.count > 1 else ""
-    return f"{finding.severity}: {finding.code}{where}{times}: {one_line(finding.message)}"
+    return scrub(f"{finding.severity}: {finding.code}{where}{times}: {one_line(finding.message)}")
 
 
 def _finding(report: Report, finding: Finding) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _functions(report: Report, detail: _Detail) -> Iterator[str]:
 
 def _function(report: Report, function: Function, detail: _Detail) -> Iterator[str]:
     title = function_text(function.name, function.file, function.first_line)
-    yield clip(one_line(title), _WIDTH)
+    yield brief(title, _WIDTH)
     for entry in function.compiles[: detail.compiles]:
         yield from _compile(report, entry, detail)
     yield from _more(len(function.compiles) - detail.compiles, "compile", "  ")
@@ -204,7 +204,7 @@ def _kernels(entry: Compile, detail: _Detail) -> Iterator[str]:
         yield from _wrap(f"{_INDENT}{text}", _HANG)
     extern = {kernel.name: None for kernel in entry.kernels if kernel.language == "extern"}
     if extern:
-        yield clip(f"{_INDENT}extern calls: {some(map(one_line, extern))}", _WIDTH)
+        yield clip(scrub(f"{_INDENT}extern calls: {some(map(one_line, extern))}"), _WIDTH)
     for kernel in entry.kernels:
         if kernel.language == "extern":
             for text in ran_lines(entry, kernel):
@@ -256,7 +256,7 @@ def _timings(record: CellRecord, detail: _Detail) -> Iterator[str]:
         where = f"line {timing.line}  {brief(timing.name, 60)}: " if timing.line else ""
         yield from _wrap(f"  {where}{timing_text(timing)}", _HANG)
         for time in timing.kernels[: detail.kernels]:
-            yield f"{_INDENT}{clip(kernel_time_text(time), _WIDTH - len(_INDENT))}"
+            yield f"{_INDENT}{clip(scrub(kernel_time_text(time)), _WIDTH - len(_INDENT))}"
         yield from _more(len(timing.kernels) - detail.kernels, "kernel", _INDENT)
     yield from _more(len(record.timings) - detail.calls, "call", "  ")
 
@@ -322,6 +322,7 @@ def _more(left: int, noun: str, indent: str = "") -> Iterator[str]:
 
 
 def _wrap(text: str, indent: str = "  ") -> list[str]:
+    text = scrub(text)
     first = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
         text.strip(),
