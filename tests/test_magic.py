@@ -420,6 +420,8 @@ def test_a_transformer_that_fails_leaves_the_cell_alone(shell, monkeypatch):
         ("--config dynamo.recompile_limt=2", ["recompile_limit"]),
         ("--config inductor.triton.cudagraph=1", ["triton.cudagraphs"]),
         ("--config recompile_limit=many", ["recompile_limit", "int"]),
+        ("--config inductor.post_grad_custom_post_pass=mypas", ["mypas", "mypass", "notebook"]),
+        ("--options post_grad_custom_post_pass=mypas", ["mypas", "mypass", "notebook"]),
         ("--device gpu", ["gpu"]),
         ("--view pdf", ["pdf", "text"]),
         ("--name 'open", ["quotation"]),
@@ -430,7 +432,7 @@ def test_a_transformer_that_fails_leaves_the_cell_alone(shell, monkeypatch):
 def test_usage_errors_say_what_and_what_next(shell, line, words):
     import torch
 
-    shell.run("number = 3")
+    shell.run("number = 3\ndef mypass(graph): pass")
     limit = torch._dynamo.config.recompile_limit
     ran = shell.run(f"%%dynamo {line}\nran = True")
     assert not ran.result.success
@@ -479,6 +481,32 @@ seen.append((torch._dynamo.config.recompile_limit, torch._inductor.config.triton
     assert shell.ip.user_ns["seen"] == [(2, True)]
     now = torch._dynamo.config.recompile_limit, torch._inductor.config.triton.cudagraphs
     assert now == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--config inductor.post_grad_custom_post_pass=mypass",
+        "--options post_grad_custom_post_pass=mypass",
+    ],
+)
+def test_a_setting_that_holds_a_function_takes_a_name_of_the_notebook(shell, line):
+    import torch
+
+    shell.run("import torch\nseen = []\ndef mypass(graph):\n    seen.append(len(graph.nodes))")
+    ran = shell.run(f"%%dynamo {line}\ndef f(x): return x + 1\nf(torch.ones(2))")
+    assert ran.result.success
+    assert shell.ip.user_ns["seen"] == [3]
+    assert torch._inductor.config.post_grad_custom_post_pass is None
+    assert "mypass" in str(shell.record.options)
+
+
+def test_a_setting_that_may_be_text_stays_text(shell):
+    shell.run("import torch, torch._dynamo\npath = 3\nseen = []")
+    shell.run(
+        "%%dynamo --config log_file_name=path\nseen.append(torch._dynamo.config.log_file_name)"
+    )
+    assert shell.ip.user_ns["seen"] == ["path"]
 
 
 def test_config_and_device_in_an_awaited_cell(shell):
@@ -636,7 +664,8 @@ def test_the_frames_of_what_runs_the_notebook_are_left_out(shell):
     shell.run(SHOWS)
     record = shell.record
     assert [place["line"] for place in record.summary()["graph_breaks"]] == [7]
-    assert not [f for f in record.frames if f.file.startswith(("IPython/", "dynamo_nb/"))]
+    machinery = ("IPython/", "traitlets/", "dynamo_nb/", "torch/_dynamo/", "torch/_compile.py")
+    assert not [f for f in record.frames if f.file.startswith(machinery)]
     assert {f.file for c in record.compiles for f in c.user_stack} == {"<cell>"}
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import torch
 import torch._dynamo
@@ -35,6 +35,7 @@ __all__ = [
     "replaced_by",
     "reset",
     "settings",
+    "takes_text",
     "untraced_lines",
     "versions",
 ]
@@ -222,6 +223,23 @@ def setting(prefix: str, name: str) -> Any:
     """Return the value of a setting."""
     owner, last = _owner(prefix, name)
     return getattr(owner, last)
+
+
+def takes_text(prefix: str, name: str) -> bool:
+    """Say whether a setting may hold text: by its annotation, where torch has one."""
+    try:
+        kind: Any = _config(prefix).get_type(name)
+    except (AttributeError, KeyError):  # a torch that does not tell
+        return True
+    if kind is type(None):  # no annotation: any value may be meant
+        return True
+    members = [member for part in get_args(kind) or (kind,) for member in (part, *_texts(part))]
+    return str in members or any(isinstance(member, str) for member in members)
+
+
+def _texts(kind: Any) -> tuple[Any, ...]:
+    """Return the values of a `Literal`."""
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def checked(options: Options, namespace: dict[str, Any]) -> Arguments:
     _check_file(options)
     _check_device(options)
     _check_targets(options)
-    return Arguments(_compile_arguments(options, namespace), settings(options.config))
+    return Arguments(_compile_arguments(options, namespace), settings(options.config, namespace))
 
 
 def _check_file(options: Options) -> None:
@@ -56,26 +56,30 @@ def _compile_arguments(options: Options, namespace: dict[str, Any]) -> dict[str,
         "fullgraph": options.fullgraph,
         "dynamic": options.dynamic,
         "mode": options.mode,
-        "options": options.options or None,
     }
     if options.backend is not None:
         arguments["backend"] = _backend(options.backend, namespace)
-    if options.backend in (None, "inductor"):
-        _check_options(options.options)
+    arguments["options"] = options.options or None
+    if options.options and options.backend in (None, "inductor"):
+        arguments["options"] = _inductor_options(options.options, namespace)
     if problem := compiler.compile_problem(arguments):
         raise UsageError(f"%%dynamo: torch.compile does not take these arguments: {problem}")
     return arguments
 
 
-def _check_options(given: dict[str, Any]) -> None:
+def _inductor_options(given: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any]:
     from dynamo_nb.capture import compiler
 
-    known = compiler.option_names() if given else []
+    known = compiler.option_names()
     for name in given:
         if name.replace("-", "_") not in known:
             hint = close_matches(name, known)
             all_names = "torch._inductor.list_options() lists all."
             raise UsageError(f"%%dynamo: Inductor has no option {name!r}.{hint} {all_names}")
+    return {
+        name: _held(name, value, ("inductor", name.replace("-", "_")), namespace)
+        for name, value in given.items()
+    }
 
 
 def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:
@@ -99,19 +103,21 @@ def _backend(name: str, namespace: dict[str, Any]) -> str | Callable[..., Any]:
     return value
 
 
-def settings(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
-    """Return what `--config` asks for as `(prefix, name) → value`."""
+def settings(config: dict[str, Any], namespace: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return what `--config` asks for as `(prefix, name) → value`.
+
+    A name of the notebook stands for what it holds where the setting holds an object, not text.
+    """
     from dynamo_nb.capture import compiler
 
     if not config:
         return {}
     names = compiler.config_names()
-    return {_setting(name, value, names): value for name, value in config.items()}
+    places = {name: _setting(name, names) for name in config}
+    return {place: _held(name, config[name], place, namespace) for name, place in places.items()}
 
 
-def _setting(name: str, value: Any, names: dict[str, list[str]]) -> tuple[str, str]:
-    from dynamo_nb.capture import compiler
-
+def _setting(name: str, names: dict[str, list[str]]) -> tuple[str, str]:
     prefix, _, rest = name.partition(".")
     prefixed = prefix in names and bool(rest)
     places = [(prefix, rest)] if prefixed else [(key, name) for key in names]
@@ -121,18 +127,34 @@ def _setting(name: str, value: Any, names: dict[str, list[str]]) -> tuple[str, s
         hint = close_matches(rest if prefixed else name, every)
         hint = hint or " See torch._dynamo.config and torch._inductor.config."
         raise UsageError(f"%%dynamo: torch has no setting {name!r}.{hint}")
-    now = compiler.setting(*place)
-    if not _fits(value, now):
-        kind = _a(type(now).__name__)
-        raise UsageError(f"%%dynamo: {name} is {kind} (now {now!r}), which {value!r} is not.")
     return place
+
+
+def _held(name: str, value: Any, place: tuple[str, str], namespace: dict[str, Any]) -> Any:
+    """Return what a setting is to hold: the value written, or what it names in the notebook."""
+    from dynamo_nb.capture import compiler
+
+    now = compiler.setting(*place)
+    if isinstance(now, (bool, int, float, str)):
+        if not _fits(value, now):
+            kind = _a(type(now).__name__)
+            raise UsageError(f"%%dynamo: {name} is {kind} (now {now!r}), which {value!r} is not.")
+        return value
+    if not isinstance(value, str) or compiler.takes_text(*place):
+        return value
+    if value not in namespace:
+        hint = close_matches(value, [known for known in namespace if not known.startswith("_")])
+        raise UsageError(
+            f"%%dynamo: {name} takes no text (now {now!r}), and there is no name {value!r} in the "
+            f"notebook.{hint}"
+        )
+    return namespace[value]
 
 
 def _fits(value: Any, now: Any) -> bool:
     """Say whether a value may stand where `now` stands; torch itself takes anything."""
-    if value is None or not isinstance(now, (bool, int, float, str)):
-        return True
-    return type(value) is type(now) or (type(now) is float and type(value) is int)
+    is_number = type(now) is float and type(value) is int
+    return value is None or is_number or type(value) is type(now)
 
 
 def _a(noun: str) -> str:

@@ -26,6 +26,7 @@ from dynamo_nb.record.causes import own_compiles
 from dynamo_nb.record.counts import counts
 from dynamo_nb.record.trials import Mend, Trial
 from dynamo_nb.record.types import CellRecord
+from dynamo_nb.runner.arguments import settings
 from dynamo_nb.session import Session
 
 __all__ = ["READY", "Job", "main", "run"]
@@ -40,14 +41,14 @@ _WHOLE = ("entire_frame_compile", "entire_backward_compile")
 class Job(msgspec.Struct, kw_only=True):
     """What the worker is given: the cell with its magic line, and what the notebook holds.
 
-    `settings` are those of the cell's `--config`. They are set before a mend is: that may change
-    them.
+    `config` is the cell's `--config`, which may name what `state` holds. It is set before a mend
+    is: that may change it.
     """
 
     cell: str
     state: bytes
     ambient: dict[str, Any]
-    settings: dict[tuple[str, str], Any]
+    config: dict[str, Any]
     backend: Any
     path: list[str]
 
@@ -112,15 +113,16 @@ def run(job: Job, mends: list[Mend]) -> tuple[Trial, _Seen]:
     marks = [trial.Mark(*astuple(mark)) for mend in mends for mark in mend.marks]
     session = Session()
     try:
-        with trial.apart(job.ambient, arguments, marks), compiler.settings(job.settings):
+        with trial.apart(job.ambient, arguments, marks):
             shell = _shell()
             extension = Extension(shell, session)
             extension.install()
             try:
                 shell.user_ns.update(portable.unpack(job.state, shell.user_ns))
-                _execute([statement for mend in mends for statement in mend.code])
-                with check_effects.no_effects_outside() as effects:
-                    result, output = _run_cell(shell, job.cell)
+                with compiler.settings(settings(job.config, shell.user_ns)):
+                    _execute([statement for mend in mends for statement in mend.code])
+                    with check_effects.no_effects_outside() as effects:
+                        result, output = _run_cell(shell, job.cell)
             finally:
                 extension.uninstall()
     except Exception as exc:

@@ -223,13 +223,13 @@ def _job(
     record: CellRecord, namespace: dict[str, Any], transform: Callable[[str], str]
 ) -> tuple[Job, list[str]]:
     from dynamo_nb.capture import portable
-    from dynamo_nb.runner.arguments import settings
 
     body = record.source.partition("\n")[2]
     names = _names(body, transform)
     backend = record.options.get("backend")
-    if backend in namespace:
-        names.add(backend)
+    config = record.options.get("config", {})
+    given = (backend, *config.values(), *record.options.get("options", {}).values())
+    names |= {name for name in given if isinstance(name, str)}
     values = {name: namespace[name] for name in sorted(names) if name in namespace}
     state, problems = portable.pack(values, namespace)
     flags = [
@@ -240,7 +240,7 @@ def _job(
         cell=f"{line}\n{body}",
         state=state,
         ambient=portable.ambient(),
-        settings=settings(record.options.get("config", {})),
+        config=config,
         backend=_backend_to_warm(record),
         path=list(sys.path),
     )

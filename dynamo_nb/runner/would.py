@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,8 +47,8 @@ def _as_in_the_cell(session: Session) -> Iterator[list[str]]:
     last = session.last()
     config = last.options.get("config", {}) if last is not None else {}
     try:
-        asked = settings(config)
-    except UsageError:  # a report of another torch, which had other settings
+        asked = settings(config, vars(sys.modules["__main__"]))
+    except UsageError:  # a report of another torch or notebook, which had other settings and names
         config, asked = {}, {}
     flags = " ".join(f"--config {name}={value}" for name, value in config.items())
     with compiler.settings(asked):

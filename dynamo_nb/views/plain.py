@@ -35,7 +35,7 @@ _WIDTH = 96
 _TEMPORARY = r"torchinductor_|ipykernel_|\b(?:tmp|dynamo_nb-)[a-z0-9_]{8}\b"
 
 #: What torch's texts hold that differs between runs of the same cell, and what stands in for it.
-#: A user's numbers, strings and code may look alike, so each is known by what torch writes before it.
+#: A user's own numbers and strings may look alike, so each is known by what stands around it.
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:(?<=\bat )|(?<=\bid=))0x[0-9a-fA-F]{6,}|\b0x[0-9a-fA-F]{11,}"), "0x…"),
     (re.compile(r"(_id\([^\n]*?, |\bid[=: ]+)\d{12,}\b"), r"\1…"),
