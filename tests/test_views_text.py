@@ -222,7 +222,7 @@ def test_what_differs_between_runs_is_scrubbed(text: str, scrubbed: str):
 
 
 def test_quoted_source_is_what_the_user_wrote():
-    source = 'y = (x + 1)/tmpdir_ab12 + id(f, 123456789012345) + at 0x7f3a2b1c4d50; g("/tmp/tmpab12cd34")'
+    source = 'y = (x + 1)/tmp; id(f, 123456789012345); at 0x7f3a2b1c4d50; "/tmp/tmpab12cd34"'
     finding = Finding(
         code="graph-break",
         severity="warning",
