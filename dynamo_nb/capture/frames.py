@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 from dynamo_nb.capture.guards import guard_tree
 from dynamo_nb.capture.leaves import eager_leaves
+from dynamo_nb.capture.machinery import is_machinery
 from dynamo_nb.capture.memory import MEMORY, Entry
 from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.recorder import Hooked, Recorder
 from dynamo_nb.capture.stacks import (
     callable_name,
     code_name,
-    is_entered,
-    is_machinery,
     resume_origin,
     user_stack,
     wrapped_by,
@@ -46,12 +45,12 @@ def install_frames(hooked: Hooked) -> None:
 
     def on_outcome(result: Any, _self: Any, outcome: Any, frame: Any) -> None:
         code = frame.f_code
-        if is_machinery(code.co_filename) and not is_entered(sys._getframe()):
-            return
         learn_name(code, getattr(frame, "closure", None))
         compiled = outcome.guarded_code is not None
         reason = suppressed.pop(code, "") or outcome.skip_reason or ""
         MEMORY.leave_alone(code, "" if compiled else reason)
+        if is_machinery(code, sys._getframe(), compiled=compiled):
+            return
         recorder.emit(
             "frame",
             {

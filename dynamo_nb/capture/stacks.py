@@ -15,11 +15,11 @@ from dynamo_nb.capture.plain import Place
 from dynamo_nb.capture.wrapping import known_name
 
 __all__ = [
+    "OURS",
+    "RUNNERS",
     "callable_name",
     "code_name",
-    "is_entered",
     "is_internal",
-    "is_machinery",
     "resume_origin",
     "user_stack",
     "without_own_place",
@@ -27,19 +27,18 @@ __all__ = [
     "wrapper_frame",
 ]
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+#: The folder of this package.
+OURS = str(Path(__file__).resolve().parent.parent) + os.sep
 _INTERNAL = (
     str(Path(torch.__file__).parent) + os.sep,
-    _PACKAGE + os.sep,
+    OURS,
     "<frozen",
     "<eval_with_key",
 )
-#: Whose frames stand between a hook and the caller of a frame that Dynamo is asked about.
-_ASKING = (_PACKAGE + os.sep, str(Path(torch.__file__).parent / "_dynamo" / "convert_frame.py"))
 #: How torch shortens the names of our files.
-_OWN_PLACE = shorten_filename(_PACKAGE + os.sep)
+_OWN_PLACE = shorten_filename(OURS)
 #: What runs the notebook; none of it is imported here.
-_RUNNERS = tuple(
+RUNNERS = tuple(
     str(Path(spec.origin).parent) + os.sep
     for spec in map(find_spec, ("IPython", "ipykernel", "traitlets"))
     if spec is not None and spec.origin
@@ -51,11 +50,6 @@ _LIMIT = 80
 def is_internal(file: str) -> bool:
     """Tell whether a file is torch's own or ours."""
     return file.startswith(_INTERNAL)
-
-
-def is_machinery(file: str) -> bool:
-    """Tell whether a file is ours, or of what runs the notebook."""
-    return file.startswith((_PACKAGE + os.sep, *_RUNNERS))
 
 
 def without_own_place(text: str) -> str:
@@ -78,7 +72,7 @@ def user_stack(frame: FrameType | None) -> list[Place]:
     count = 0
     while frame is not None and count < _LIMIT:
         code = frame.f_code
-        if code.co_filename.startswith(_RUNNERS):
+        if code.co_filename.startswith(RUNNERS):
             in_cell = len(places)
         elif not is_internal(code.co_filename):
             places.append((code.co_filename, frame.f_lineno or 0, code.co_name, None, None, None))
@@ -100,16 +94,6 @@ def wrapper_frame(frame: FrameType | None) -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
-
-
-def is_entered(frame: FrameType | None) -> bool:
-    """Tell whether the frame that Dynamo is asked about is what the user had compiled.
-
-    `frame` is a hook's, below `torch/_dynamo/convert_frame.py`, which stands on the caller.
-    """
-    while frame is not None and frame.f_code.co_filename.startswith(_ASKING):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_name == "compile_wrapper"
 
 
 def code_name(code: CodeType) -> str:
