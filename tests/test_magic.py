@@ -713,3 +713,16 @@ def test_a_replaced_torch_compile_stays_replaced_and_is_told(shell, body):
     shell.run("%%dynamo --backend eager\n_ = f(torch.ones(3))")
     assert "replaced" not in shell.record.mode_reason
     assert shell.record.summary()["graphs"] == 1
+
+
+def test_a_library_is_machinery_where_what_runs_the_notebook_calls_it():
+    import json
+
+    from dynamo_nb.capture.machinery import is_machinery
+    from dynamo_nb.capture.stacks import RUNNERS
+
+    names = {"here": sys._getframe}
+    exec(compile("def writes(): return here()", f"{RUNNERS[0]}writes.py", "exec"), names)
+    code = json.dumps.__code__
+    assert is_machinery(code, names["writes"](), compiled=False)
+    assert not is_machinery(code, sys._getframe(), compiled=False)
