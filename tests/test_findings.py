@@ -11,6 +11,7 @@ from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
     CELL,
     Bypass,
+    CacheState,
     Call,
     CellRecord,
     Compile,
@@ -100,8 +101,45 @@ def test_a_break_in_a_library_is_shown_at_the_line_that_calls_it() -> None:
     outer = compiled("0/0", graph_breaks=[broke(at(7), library)])
     own = compiled("1/0", name="info", file=library.file, graph_breaks=[broke(library)])
     found = only(find(record(outer, own)), "graph-break")
-    assert (found.line, found.frame) == (7, library)
+    assert (found.line, found.count, found.frame) == (7, 1, at(7))
     assert "logging/__init__.py:300" in found.message
+
+
+def test_breaks_inside_pythons_library_are_one_finding_at_the_line_that_calls_it() -> None:
+    context = "method: <Logger a (INFO)>.warning, args: [], kwargs: {}"
+    kind = "logging.Logger method not supported for non-export cases"
+    first = broke(at(7), kind=kind, context=context)
+    inner = [
+        compiled(
+            f"{n}/0",
+            name="Logger.warning",
+            file="logging/__init__.py",
+            user_stack=[at(7)],
+            graph_breaks=[broke(at(100 * n, "warning", "logging/__init__.py"))],
+        )
+        for n in range(1, 6)
+    ]
+    found = only(find(record(compiled("0/0", graph_breaks=[first]), *inner)), "graph-break")
+    assert (found.line, found.count, found.frame) == (7, 1, at(7))
+    assert "logging/__init__.py:100, " in found.message
+    assert "2 more" in found.message
+    assert "ignore_logging_functions.add(logging.Logger.warning)" in found.advice
+    assert "logs nothing" in found.advice
+
+
+def test_breaks_inside_a_package_stay_apart() -> None:
+    compiles = [
+        compiled("0/0", graph_breaks=[broke(at(7), at(n, "forward", "package/model.py"))])
+        for n in (3, 5)
+    ]
+    assert codes(find(record(*compiles))) == ["graph-break", "graph-break"]
+
+
+def test_a_call_inside_pythons_library_that_ran_eagerly_is_no_news() -> None:
+    state = CacheState(name="Logger.warning", file="logging/__init__.py", first_line=1, entries=[])
+    call = Call(line=3, name="Logger.warning", eager=2)
+    assert find(record(calls=[call], cache=[state])) == []
+    assert codes(find(record(calls=[call]))) == ["not-compiled"]
 
 
 def test_a_break_that_no_cell_line_leads_to_has_no_line_but_its_call() -> None:

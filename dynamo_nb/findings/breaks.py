@@ -16,6 +16,15 @@ _OTHER_ADVICE = (
     "Move that line out of the compiled function, or wrap what it calls with "
     "torch.library.custom_op or torch.compiler.disable."
 )
+_LOGGING = "logging.Logger method not supported"
+_LOGGING_ADVICE = (
+    "Log outside of the compiled function, or under `if not torch.compiler.is_compiling():`. "
+    "`torch._dynamo.config.ignore_logging_functions.add(logging.Logger.{method})` keeps one graph, "
+    "but compiled code then logs nothing."
+)
+_METHOD = re.compile(r"^method: .*?\.(\w+), args: ")
+_SHOWN = 3  # places inside Python's library
+
 _ON_PURPOSE = "Call to `torch._dynamo.graph_break()`"
 _ON_PURPOSE_ADVICE = "Nothing has to be done: torch breaks the graph here on purpose."
 
@@ -35,7 +44,9 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
         first = found.first
         wanted = first.kind == _ON_PURPOSE and _is_torch(found.frame)
         disabled = _disabled(first)
-        mend = advice(first.kind, first.explanation, first.hints, _OTHER_ADVICE)
+        mend = _logging_advice(first) or advice(
+            first.kind, first.explanation, first.hints, _OTHER_ADVICE
+        )
         yield Finding(
             code="graph-break",
             severity="info" if wanted or disabled else "warning",
@@ -47,6 +58,12 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
             frame=found.frame,
             refs=[Ref(compiled.key, "break", str(index)) for compiled, index in found.breaks],
         )
+
+
+def _logging_advice(first: GraphBreak) -> str:
+    """Return what to do about a logger's method, which torch's context names."""
+    named = _METHOD.search(first.context) if first.kind.startswith(_LOGGING) else None
+    return _LOGGING_ADVICE.format(method=named[1]) if named else ""
 
 
 def _disabled(first: GraphBreak) -> str:
@@ -65,14 +82,25 @@ def _message(found: BreakPlace, disabled: str) -> str:
     if disabled:
         return f"Graph break in {where}: torch keeps `{disabled}` out of graphs on purpose."
     parts = [first.kind, first_sentence(first.explanation or first.context)]
-    return f"Graph break in {where}: {'. '.join(filter(None, parts))}."
+    return f"Graph break in {where}: {'. '.join(filter(None, parts))}.{_further(found)}"
 
 
 def _shown(found: BreakPlace) -> StackFrame | None:
     """Return the innermost place that is not in Dynamo's own Python code."""
-    stack = [*found.first.user_stack, found.frame]
+    stack = [*found.first.user_stack, found.first.frame]
     outside = [f for f in stack if f is not None and not f.file.startswith("torch/_dynamo/")]
     return outside[-1] if outside else found.frame
+
+
+def _further(found: BreakPlace) -> str:
+    """Name the places inside Python's own library that break when it then runs by itself."""
+    shown = _shown(found)
+    said = (shown.file, shown.line) if shown else None
+    further = [place(f) for f in found.inside if (f.file, f.line) != said]
+    if not further:
+        return ""
+    left = f", … {len(further) - _SHOWN} more" if len(further) > _SHOWN else ""
+    return f" What it calls breaks as well: {', '.join(further[:_SHOWN])}{left}."
 
 
 def _is_torch(frame: StackFrame | None) -> bool:

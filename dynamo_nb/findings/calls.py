@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import cell_lines, first_sentence, function, part, stable
 from dynamo_nb.record.causes import own_compiles
+from dynamo_nb.record.places import is_standard_library
 from dynamo_nb.record.types import CELL, Call, CellRecord, CompiledObject, Finding
 
 __all__ = ["NOTHING_TO_COMPILE", "eager_calls", "is_harmless", "never_entered", "unwatched"]
@@ -82,11 +83,17 @@ def _is_eager_call(record: CellRecord, call: Call) -> bool:
     if not call.eager or call.compiles or call.uncompiled:
         return False
     if not call.reason:
-        return True
+        return not _is_of_library(record, call)
     told = {compiled.name for compiled in own_compiles(record)}
     told |= {frame.name for frame in record.frames}
     raised = record.error is not None and record.error.line == call.line
     return call.name not in told and not raised and not is_harmless(call.reason)
+
+
+def _is_of_library(record: CellRecord, call: Call) -> bool:
+    """Tell whether a call is one inside Python's own library: it is for nobody to mend."""
+    files = [state.file for state in record.cache if state.name == call.name]
+    return bool(files) and all(map(is_standard_library, files))
 
 
 def _passed_over(record: CellRecord) -> Iterator[Finding]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 
 from dynamo_nb.record import naming
+from dynamo_nb.record.places import is_standard_library
 from dynamo_nb.record.types import CELL, StackFrame
 
 __all__ = [
@@ -53,13 +53,6 @@ def function(name: str) -> str:
 def is_cell(file: str) -> bool:
     """Tell whether a file is a cell of the notebook."""
     return file.startswith("<cell")
-
-
-def is_standard_library(file: str) -> bool:
-    """Tell whether a file is Python's own; the record names those from the library's root."""
-    return file.startswith("<frozen") or (
-        re.split(r"[/\\.]", file, maxsplit=1)[0] in sys.stdlib_module_names
-    )
 
 
 def place(frame: StackFrame | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from dynamo_nb.record.naming import cell_file
 from dynamo_nb.record.run import Run
 from dynamo_nb.record.types import CELL, StackFrame
 
-__all__ = ["Places", "innermost"]
+__all__ = ["Places", "innermost", "is_standard_library"]
 
 _PACKAGES = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 _RESUME = "torch_dynamo_resume_in_"
@@ -28,6 +29,13 @@ def innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
     """Return the frame to show: the innermost one in the cell, else the innermost of all."""
     in_cell = [frame for frame in frames if frame.file == CELL]
     return in_cell[-1] if in_cell else frames[-1] if frames else None
+
+
+def is_standard_library(file: str) -> bool:
+    """Tell whether a file is Python's own; the record names those from the library's root."""
+    return file.startswith("<frozen") or (
+        re.split(r"[/\\.]", file, maxsplit=1)[0] in sys.stdlib_module_names
+    )
 
 
 class Places:
