@@ -18,7 +18,12 @@ RECORD = "dynamo_nb.record.types"  # the structs: a module for each topic, no lo
 #: up, when they are called.
 REACHES_UP = {
     "dynamo_nb.record.types.calls": {"dynamo_nb.views.would"},
-    "dynamo_nb.record.types.cell": {"dynamo_nb.views.dot"},
+    "dynamo_nb.record.types.cell": {
+        "dynamo_nb.views.brief",
+        "dynamo_nb.views.dot",
+        "dynamo_nb.views.html",
+        "dynamo_nb.views.text",
+    },
     "dynamo_nb.record.types.guards": {"dynamo_nb.views.costs"},
     "dynamo_nb.record.types.steps": {"dynamo_nb.views.steps"},
     "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from dynamo_nb.record.types import CELL, CellError, CellRecord, Finding, RecompileReason, StackFrame
+from dynamo_nb.views.html import to_html
 from dynamo_nb.views.model import Report, main_reason
 from dynamo_nb.views.plain import (
     brief,
@@ -308,3 +309,22 @@ def test_lines_of_another_cell_name_that_cell(shell):
     (found,) = shell.record.findings
     assert (found.code, found.line, found.lines) == ("became-dynamic", 2, [2])
     assert ran.report.count("\nf (line") == 1  # the rest of f is shown with it
+
+
+# ------------------------------------------------------------------ a record as a value
+
+
+@every_sample
+def test_a_record_is_one_line_and_shows_itself_as_the_report(name: str):
+    record = samples.SAMPLES[name]()
+    assert "\n" not in repr(record)
+    assert len(repr(record)) < 200
+    assert str(record) == to_text(record)
+    assert record._repr_html_() == to_html(record)
+
+
+def test_a_records_line_says_what_is_in_it():
+    record = CellRecord(cell=3, name="<b>\n", mode="cell", findings=[Finding(code="a", message="")])
+    assert repr(record) == (
+        "<CellRecord '<b>\\n' of cell [3]: mode cell, nothing was compiled, 1 finding>"
+    )

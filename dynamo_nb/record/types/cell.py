@@ -94,6 +94,24 @@ class CellRecord(Data, frozen=True):
     timings: list[Timing] = []
     machines: list[Machine] = []
 
+    def __repr__(self) -> str:
+        """Return the record on one line: all of it would be hundreds of pages."""
+        from dynamo_nb.views.brief import to_line
+
+        return to_line(self)
+
+    def __str__(self) -> str:
+        """Return the report as text."""
+        from dynamo_nb.views.text import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the report as a notebook shows it."""
+        from dynamo_nb.views.html import to_html
+
+        return to_html(self)
+
     def compile(self, compile_id: str) -> Compile:
         """Return the compile with that id, e.g. `0/1`.
 
