@@ -119,6 +119,8 @@ def _core(record: CellRecord) -> dict[str, Any]:
             buffers=[],
             folded=[],
             unfused=[],
+            tunings=[],
+            binaries=[],
             output_code=[replace(code, code="") for code in entry.output_code],
             kernels=[replace(kernel, code="") for kernel in entry.kernels],
             graphs=[replace(graph, nodes=[]) for graph in entry.graphs],
@@ -170,6 +172,8 @@ def _code(entry: Compile) -> dict[str, Any]:
         "buffers": entry.buffers,
         "folded": entry.folded,
         "unfused": entry.unfused,
+        "tunings": entry.tunings,
+        "binaries": entry.binaries,
     }
 
 

@@ -113,14 +113,9 @@ export function breaksOf(compile: Compile): GraphBreak[] {
   return [...seen.values()];
 }
 
-/** The reason against the entry that nearly fitted: the fewest failing guards, then the newest. */
+/** The reason against the entry that nearly fitted, which the record puts first. */
 export function mainReason(compile: Compile): RecompileReason | undefined {
-  const against = new Map<string, RecompileReason[]>();
-  for (const reason of compile.recompile_reasons) {
-    against.set(reason.entry, [...(against.get(reason.entry) ?? []), reason]);
-  }
-  const nearest = [...against.values()].reverse().sort((a, b) => a.length - b.length);
-  return nearest[0]?.[0];
+  return compile.recompile_reasons[0];
 }
 
 /** `x.dtype: float32 → bfloat16`. */

@@ -64,7 +64,7 @@ export const nodeRef = (compile: Compile, graph: string, node: string): Ref => [
   `${graph}/${node}`,
 ];
 
-export const kernelRef = (compile: Compile, kernel: Kernel): Ref => [
+export const kernelRef = (compile: Compile, kernel: Pick<Kernel, "name" | "graph">): Ref => [
   compileKey(compile),
   "kernel",
   `${kernel.graph}/${kernel.name}`,

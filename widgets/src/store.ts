@@ -3,7 +3,7 @@ import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { complete, completeRecord, compileKey, type Buffer, type Bytecode } from "./record";
 import { beforeRef, COUNTERPART } from "./selection";
 import type { CellRecord, Compile, Folded, Graph, Guard, GuardTree, Link, NotFused } from "./record";
-import type { Ref, ShapeGuard, Specialization, Steps, Symbol, Target } from "./record";
+import type { Binary, Ref, ShapeGuard, Specialization, Steps, Symbol, Target, Tuning } from "./record";
 
 /** Where parts come from; `wait` tells that the answer takes unusually long. */
 export interface Source {
@@ -51,6 +51,8 @@ export interface CodePart {
   buffers: Buffer[];
   folded: Folded[];
   unfused: NotFused[];
+  tunings: Tuning[];
+  binaries: Binary[];
 }
 
 /** A line of the source in both records, side by side. */
@@ -242,6 +244,8 @@ function codeOf(compile: Compile): CodePart {
     buffers: compile.buffers ?? [],
     folded: compile.folded ?? [],
     unfused: compile.unfused ?? [],
+    tunings: compile.tunings ?? [],
+    binaries: compile.binaries ?? [],
   };
 }
 

@@ -103,6 +103,41 @@ describe("kernels of this machine", () => {
     expect(litLines()).toEqual([3]);
   });
 
+  test("what ran: tuning, CUDA graphs and binaries", async () => {
+    const whole = record({}, "gpu");
+    const kernel = whole.compiles[0]!.kernels.find((one) => one.code)!;
+    const { name, graph } = kernel;
+    const choices = [
+      { name: "XBLOCK=128", detail: "registers 24", microseconds: 250 },
+      { name: "XBLOCK=512", detail: "", microseconds: null },
+    ];
+    const tuning = { graph, kernel: name, operation: "", node: "", sizes: [], choices };
+    const use = { graph, warm_ups: 1, recordings: 2, replays: 3, reasons: ["address 2 is <new>"] };
+    const texts = [{ stage: "ptx", text: ".target sm_90", lines: [0] }];
+    const binary = { ...whole.compiles[0]!.targets[0]!.binaries[0]!, kernel: name, graph, texts, occupancy: null };
+    whole.compiles = whole.compiles.map((one, at) =>
+      at ? one : { ...one, tunings: [tuning], cudagraphs: [use], binaries: [binary] },
+    );
+    app = await mounted(source(whole));
+    const pane = await app.section("Kernels");
+    const rows = (): string[] => [...pane.querySelectorAll("tbody tr")].map((row) => row.textContent ?? "");
+    await tab("autotuning");
+    expect(rows()).toEqual([
+      `${name}inferenceXBLOCK=128250 µsregisters 24`,
+      `${name}inferenceXBLOCK=512could not run`,
+    ]);
+    expect(pane.textContent).not.toContain("sizes");
+    await tab("CUDA graphs");
+    expect(rows()).toEqual(["inference123address 2 is <new>"]);
+    const options = [...pane.querySelectorAll<HTMLElement>(".dnx-kernel-rows [role=option]")];
+    options.find((one) => one.textContent?.includes(name))!.click();
+    await settled();
+    await tab("PTX");
+    expect(pane.textContent).toContain(".target sm_90");
+    await tab("facts");
+    expect(rows().join("\n")).toContain("registers");
+  });
+
   test("nodes without a kernel say why", async () => {
     const whole = record({}, "gpu");
     const folded = [{ graph: "post_grad.inference", node: "permute", why: "view" }];

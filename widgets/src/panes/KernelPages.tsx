@@ -7,6 +7,7 @@ import type { Buffer, CellRecord, Compile, Folded, Kernel, KernelTime, NotFused 
 import { bytesOf, floorOf, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
 import { Chip, Loaded } from "../ui";
+import { binaryFacts, stageLabel } from "./TargetPages";
 import { codePage, factsPage, Pages, tablePage, type Fact, type Page, type PagesProps } from "./Pages";
 
 const LANGUAGES: Record<string, Language> = { cpp: "cpp", triton: "python", ptx: "ptx" };
@@ -31,12 +32,17 @@ function ofKernel({ view, compile }: PagesProps, kernel: Kernel, part: CodePart)
   const pairs = part.unfused.filter(
     (one) => one.graph === kernel.graph && [one.writer, one.reader].includes(kernel.name),
   );
+  const binaries = part.binaries.filter((one) => one.kernel === kernel.name && one.graph === kernel.graph);
   return [
     codePage(view, kernel.name, "code", code, LANGUAGES[kernel.language] ?? "python"),
+    ...binaries.flatMap(({ texts }) =>
+      texts.map(({ stage, text }) => codePage(view, kernel.name, stageLabel(stage), text, "ptx")),
+    ),
     factsPage("facts", kernel.name, [
       ...workFacts(kernel, (access) => <Accesses {...{ compile, kernel, access }} buffers={part.buffers} />),
       ["at best", floorText(view.record, kernel)],
       ["measured", measuredText(view.record, compile, kernel)],
+      ...binaries.flatMap(binaryFacts),
       ...pairs.map((one): Fact => ["not fused", notFusedText(one)]),
     ]),
   ];
@@ -131,6 +137,30 @@ const directionOf = (graph: string): string => graph.split(".")[1] ?? "";
 function ofAll(compile: Compile, part: CodePart): Page[] {
   const unfused = [...part.unfused].sort((a, b) => b.bytes - a.bytes);
   return [
+    ...tablePage(
+      "autotuning",
+      "for|direction|sizes|candidate|time|details",
+      part.tunings.flatMap((one) =>
+        one.choices.map((choice) => ({
+          cells: [
+            one.operation || one.kernel,
+            directionOf(one.graph),
+            one.sizes.join(", "),
+            choice.name,
+            choice.microseconds === null ? "could not run" : timeText(choice.microseconds / 1e6),
+            choice.detail,
+          ],
+          to: one.node ? nodeRef(compile, one.graph, one.node) : kernelRef(compile, { ...one, name: one.kernel }),
+        })),
+      ),
+    ),
+    ...tablePage(
+      "CUDA graphs",
+      "direction|warm-ups|recordings|replays|recorded again because",
+      compile.cudagraphs.map((one) => ({
+        cells: [directionOf(one.graph), one.warm_ups, one.recordings, one.replays, one.reasons.join("; ")],
+      })),
+    ),
     ...tablePage(
       "buffers",
       "buffer|direction|role|value|strides|memory|what becomes of it",

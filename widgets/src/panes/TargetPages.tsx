@@ -64,8 +64,7 @@ function ofKernel(props: PagesProps & { target: Target }, kernel: Kernel): Page[
   const stages = (binary?.texts ?? []).map(({ stage, text, lines }): Page => {
     const refOf = (line: number): Ref | null => (lines[line - 1] ? here(lines[line - 1] ?? 0) : null);
     const first = lines.findIndex((line) => line > 0) + 1;
-    const label = STAGES[stage] ?? stage.toUpperCase();
-    const page = codePage(view, kernel.name, label, text, "ptx", refOf, first);
+    const page = codePage(view, kernel.name, stageLabel(stage), text, "ptx", refOf, first);
     return { ...page, show: () => <Beside left={triton} right={page} /> };
   });
   return [triton, ...stages, factsPage("facts", kernel.name, [
@@ -88,7 +87,10 @@ const Beside = ({ left, right }: { left: Page; right: Page }): VNode => (
   </div>
 );
 
-function binaryFacts(binary: Binary): Fact[] {
+export const stageLabel = (stage: string): string => STAGES[stage] ?? stage.toUpperCase();
+
+/** What a kernel's binary takes of the device. */
+export function binaryFacts(binary: Binary): Fact[] {
   const { resources, occupancy, limited_by, grid, threads, config, candidates, size, error } = binary;
   if (error) return [["no binary", <span class="dnx-err">{error}</span>]];
   return [
