@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dynamo_nb.findings.advice import advice
-from dynamo_nb.findings.wording import cell_lines, first_sentence, function, place
+from dynamo_nb.findings.advice import advice, explained
+from dynamo_nb.findings.line_advice import line_advice, line_meaning
+from dynamo_nb.findings.wording import cell_lines, function, place
 from dynamo_nb.record.break_places import BreakPlace, break_places
 from dynamo_nb.record.types import CELL, CellRecord, Finding, GraphBreak, Ref, StackFrame
 
@@ -44,18 +45,20 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
         first = found.first
         wanted = first.kind == _ON_PURPOSE and _is_torch(found.frame)
         disabled = _disabled(first)
-        mend = _logging_advice(first) or advice(
-            first.kind, first.explanation, first.hints, _OTHER_ADVICE
+        mend = (
+            _logging_advice(first)
+            or line_advice(record, _shown(found), first.kind)
+            or advice(first.kind, first.explanation, first.hints, _OTHER_ADVICE)
         )
         yield Finding(
             code="graph-break",
             severity="info" if wanted or disabled else "warning",
-            message=_message(found, disabled),
+            message=_message(record, found, disabled),
             advice=_ON_PURPOSE_ADVICE if wanted else _DISABLED_ADVICE if disabled else mend,
             line=found.line,
             lines=_lines(found),
             count=found.count,
-            frame=found.frame,
+            frame=found.frame if not _is_dynamos(found.frame) else _shown(found),
             refs=[Ref(compiled.key, "break", str(index)) for compiled, index in found.breaks],
         )
 
@@ -72,7 +75,7 @@ def _disabled(first: GraphBreak) -> str:
     return named[1] if named and _DISABLED.search(first.context) else ""
 
 
-def _message(found: BreakPlace, disabled: str) -> str:
+def _message(record: CellRecord, found: BreakPlace, disabled: str) -> str:
     first = found.first
     compiled, _ = found.breaks[0]
     frame = _shown(found)
@@ -81,14 +84,16 @@ def _message(found: BreakPlace, disabled: str) -> str:
     where = f"`{name}` ({place(frame)})" if outside else f"`{name}`"
     if disabled:
         return f"Graph break in {where}: torch keeps `{disabled}` out of graphs on purpose."
-    parts = [first.kind, first_sentence(first.explanation or first.context)]
-    return f"Graph break in {where}: {'. '.join(filter(None, parts))}.{_further(found)}"
+    why = line_meaning(record, frame, first) or explained(
+        first.kind, first.explanation or first.context
+    )
+    return f"Graph break in {where}: {why}.{_further(found)}"
 
 
 def _shown(found: BreakPlace) -> StackFrame | None:
     """Return the innermost place that is not in Dynamo's own Python code."""
     stack = [*found.first.user_stack, found.first.frame]
-    outside = [f for f in stack if f is not None and not f.file.startswith("torch/_dynamo/")]
+    outside = [f for f in stack if f is not None and not _is_dynamos(f)]
     return outside[-1] if outside else found.frame
 
 
@@ -101,6 +106,10 @@ def _further(found: BreakPlace) -> str:
         return ""
     left = f", … {len(further) - _SHOWN} more" if len(further) > _SHOWN else ""
     return f" What it calls breaks as well: {', '.join(further[:_SHOWN])}{left}."
+
+
+def _is_dynamos(frame: StackFrame | None) -> bool:
+    return frame is not None and frame.file.startswith("torch/_dynamo/")
 
 
 def _is_torch(frame: StackFrame | None) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_nb.findings.advice import advice
+from dynamo_nb.findings.advice import advice, explained
 from dynamo_nb.findings.calls import NOTHING_TO_COMPILE, eager_calls, is_harmless, unwatched
 from dynamo_nb.findings.errors import Reason, parse_reasons, raised_anyway
-from dynamo_nb.findings.sources import def_line
+from dynamo_nb.findings.line_advice import line_advice, line_meaning
+from dynamo_nb.findings.sources import def_line, enclosing_function, parse
 from dynamo_nb.findings.wording import (
     cell_lines,
     first_sentence,
@@ -24,6 +25,7 @@ from dynamo_nb.record.types import (
     Compile,
     Finding,
     Frame,
+    GraphBreak,
     Ref,
     StackFrame,
 )
@@ -32,6 +34,9 @@ __all__ = ["not_compiled"]
 
 #: Code that nobody called by name.
 _ANONYMOUS = ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__init__")
+
+
+_MOVE = "Move that line out of the compiled function."
 
 
 def not_compiled(record: CellRecord) -> Iterator[Finding]:
@@ -99,25 +104,27 @@ def _function_finding(record: CellRecord, compiled: Compile) -> Finding:
     )
     if compiled.resume_of:
         name = f"What comes after the graph break at line {compiled.first_line} of {name}"
-    because = f", because of {place(cause)}" if cause else ""
+    because = f", because of {place(cause)}" if cause and not _is_dynamos(cause.file) else ""
     reason = _first_reason(compiled)
-    why = ". ".join(filter(None, [reason.kind, first_sentence(reason.explanation)]))
+    last = compiled.graph_breaks[-1] if compiled.graph_breaks else None
+    why = line_meaning(record, cause, last) or explained(reason.kind, reason.explanation)
     inside = cause.line if cause and cause.file == CELL else None
     return Finding(
         code="not-compiled",
         severity="warning",
         message=f"{name} ran eagerly as a whole{because}: {why}.",
-        advice=advice(
-            reason.kind,
-            reason.explanation,
-            reason.hints,
-            "Move that line out of the compiled function.",
-        ),
+        advice=line_advice(record, cause, reason.kind)
+        or advice(reason.kind, reason.explanation, reason.hints, _MOVE),
         line=start or compiled.call_line,
         lines=cell_lines(start, inside, compiled.call_line),
-        frame=None if start else _start(compiled),
+        frame=None if start or _is_dynamos(compiled.file) else _start(compiled),
         refs=[Ref(compiled.key, "compile", "")],
     )
+
+
+def _is_dynamos(file: str) -> bool:
+    """Tell whether code is Dynamo's own, which is nobody's to read."""
+    return file.startswith("torch/_dynamo/")
 
 
 def _raised_finding(record: CellRecord, compiled: Compile) -> Finding:
@@ -152,14 +159,34 @@ def _first_reason(compiled: Compile) -> Reason:
     """Return what made Dynamo give up in the first place.
 
     The break that ends such a compile is often only the last straw ("graph break in loop"); torch
-    puts what was behind it first in its message.
+    puts what was behind it first in its message, or has told it before, deeper in the same line.
     """
     error = compiled.error
     if error is None:
         return Reason(kind=first_sentence(compiled.reason))
+    behind = _break_behind(compiled)
+    if behind is not None:
+        return Reason(behind.kind, behind.explanation, behind.hints)
     parsed = parse_reasons(error.message)
     own = Reason(kind=error.kind or error.type, explanation=error.explanation, hints=error.hints)
     return parsed[0] if len(parsed) > 1 else own
+
+
+def _break_behind(compiled: Compile) -> GraphBreak | None:
+    """Return the break inside the code of a line that the last one gave up for, if there is one.
+
+    A generator or an iterator that breaks inside `any()` can't be handed over half done: torch
+    tells of that.
+    """
+    if not compiled.graph_breaks:
+        return None
+    *before, last = compiled.graph_breaks
+    place = cell_frame([last.frame, *last.user_stack])
+    for earlier in before:
+        at_place = cell_frame([earlier.frame, *earlier.user_stack]) == place
+        if at_place and len(earlier.user_stack) > len(last.user_stack):
+            return earlier
+    return None
 
 
 def _start(item: Compile | Frame) -> StackFrame:
@@ -185,12 +212,27 @@ def _modules(record: CellRecord) -> Iterator[Finding]:
 
     A function of the cell's that raises needs no words besides the traceback.
     """
-    calls = [call for call in record.calls if call.eager_modules]
+    calls = [c for c in record.calls if c.eager_modules and not _is_in_given_up(record, c)]
     raised = [c for c in own_compiles(record) if raised_anyway(record, c)]
     if not raised:
         yield from map(_modules_finding, calls)
-    elif calls or raised[0].status == "failed":
+    elif calls or raised[0].status == "failed" or _is_dynamos(raised[0].file):
         yield _raised_finding(record, raised[0])
+
+
+def _is_in_given_up(record: CellRecord, call: Call) -> bool:
+    """Tell whether a call is one of a function that ran eagerly as a whole, or made inside it.
+
+    That its modules ran eagerly, too, needs no words of its own.
+    """
+    tree = parse(record, CELL)
+    around = enclosing_function(tree, call.line) if tree is not None else None
+    return any(
+        compiled.key in call.compiles
+        or (around is not None and def_line(record, compiled) == around.lineno)
+        for compiled in own_compiles(record)
+        if _was_given_up(record, compiled) and not compiled.resume_of
+    )
 
 
 def _modules_finding(call: Call) -> Finding:

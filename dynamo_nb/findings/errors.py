@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dynamo_nb.findings.advice import advice
+from dynamo_nb.findings.line_advice import except_advice, line_advice
 from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
@@ -69,7 +70,7 @@ def compile_error(record: CellRecord) -> Iterator[Finding]:
             yield _failed_pass(record, compiled, failed[-1])
         elif not _SPECIALIZED.search(error.message):
             message = _message(compiled, error)
-            yield _finding(record, compiled, "compile-error", message, _advice(error))
+            yield _finding(record, compiled, "compile-error", message, _advice(record, error))
 
 
 def _failed_pass(record: CellRecord, compiled: Compile, failed: GraphPass) -> Finding:
@@ -167,7 +168,7 @@ def _message(compiled: Compile, error: CompileError) -> str:
     return f"`{function(compiled.name)}` could not be compiled ({kind}): {why}."
 
 
-def _advice(error: CompileError) -> str:
+def _advice(record: CellRecord, error: CompileError) -> str:
     operator = _NO_FAKE.search(error.message)
     if operator:
         name = operator.group(1).rpartition("::")[2]
@@ -175,5 +176,16 @@ def _advice(error: CompileError) -> str:
             f"Tell torch the output's shape and dtype: decorate a function with "
             f"`@{name}.register_fake` (or `torch.library.register_fake`)."
         )
-    otherwise = "See the traceback above for the place in your code."
-    return advice(error.kind, error.explanation, error.hints, otherwise)
+    frame = cell_frame([error.frame, *error.user_stack])
+    by_line = line_advice(record, frame, error.kind)
+    if by_line:
+        return by_line
+    told = advice(error.kind, error.explanation, error.hints, _otherwise(record, frame))
+    passed = except_advice(record, frame) if error.type != "Unsupported" else ""
+    return passed or told
+
+
+def _otherwise(record: CellRecord, frame: StackFrame | None) -> str:
+    if record.error is None and frame is not None:
+        return f"The cell caught the error. Mend line {frame.line}, from which it comes."
+    return "See the traceback above for the place in your code."

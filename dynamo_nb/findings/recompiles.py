@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dynamo_nb.findings.recompile_advice import (
+    BACKEND,
+    INVALIDATED,
+    dynamic_advice,
+    recompile_advice,
+)
+from dynamo_nb.findings.size_conditions import condition
 from dynamo_nb.findings.sources import (
     assigned_only_in_init,
     def_line,
@@ -36,11 +43,13 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
         if first.specialization is not None and first.specialization.frame is not None:
             continue  # said by `specialized-dim`, which knows the line
         if first.symbol is None or not _is_passed(first):
-            is_news = first.symbol is None and first.first.kind != _BACKEND
+            is_news = first.symbol is None and first.first.kind != BACKEND
             severity = "warning" if is_news else "info"
             message = _recompile_message(record, causes)
-            advice = _advice(record, first) if first.symbol is None else _dynamic_advice(first)
-            yield _finding(causes, "recompile", severity, message, advice)
+            advice = _advice(record, first) if first.symbol is None else dynamic_advice(first)
+            found = condition(record, first)
+            line = found.line if found else None
+            yield _finding(causes, "recompile", severity, message, advice, line)
 
 
 def became_dynamic(record: CellRecord) -> Iterator[Finding]:
@@ -55,7 +64,7 @@ def became_dynamic(record: CellRecord) -> Iterator[Finding]:
                 f"{names([cause.name for cause in causes])} changed ({chain(first.values)}) and "
                 f"became dynamic: the new entry of `{_function(first)}` fits other values too."
             )
-            yield _finding(causes, "became-dynamic", "info", message, _dynamic_advice(first))
+            yield _finding(causes, "became-dynamic", "info", message, dynamic_advice(first))
 
 
 def self_invalidating_guard(record: CellRecord) -> Iterator[Finding]:
@@ -125,8 +134,8 @@ def _together(record: CellRecord) -> list[list[RecompileCause]]:
             cause.symbol is None,
             specialized,
         )
-        if cause.first.kind == _BACKEND:  # what follows a graph break is compiled again, too
-            key = (_BACKEND, _function(cause), *cause.call_lines)
+        if cause.first.kind == BACKEND:  # what follows a graph break is compiled again, too
+            key = (BACKEND, _function(cause), *cause.call_lines)
         groups.setdefault(key, []).append(cause)
     return list(groups.values())
 
@@ -147,7 +156,7 @@ def _finding(
         advice=advice,
         line=line or first.line,
         lines=cell_lines(line, *(c.line for c in causes), *first.call_lines),
-        count=1 if first.first.kind == _BACKEND else len(first.changes),
+        count=1 if first.first.kind == BACKEND else len(first.changes),
         frame=first.frame,
         refs=[
             Ref(change.compiled.key, "recompile", str(change.index))
@@ -201,12 +210,12 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
     what = names([cause.name for cause in causes])
     values = f" ({chain(first.values)})" if first.values else ""
     start = f"`{_function(first)}` was compiled again because {what}"
-    if first.first.kind == _INVALIDATED:
+    if first.first.kind == INVALIDATED:
         return (
             f"`{_function(first)}` was compiled again because an object that an entry is guarded "
             f"on is gone ({first.first.text})."
         )
-    if first.first.kind == _BACKEND:
+    if first.first.kind == BACKEND:
         return (
             f"`{_function(first)}` was compiled again for another backend "
             f"({chain(first.values)}): each backend has entries of its own."
@@ -217,18 +226,13 @@ def _recompile_message(record: CellRecord, causes: list[RecompileCause]) -> str:
             f"in {_calls(record, first)} calls."
         )
     ending = "; it became dynamic: the new entry fits other values too" if first.symbol else ""
-    return f"{start} changed{values}{ending}."
+    found = condition(record, first)
+    return f"{start} changed{values}{f': {found.text}' if found else ending}."
 
 
 def _advice(record: CellRecord, cause: RecompileCause) -> str:
-    reason = cause.first
-    hint = "allow_unspec_int_on_nn_module" if "allow_unspec_int_on" in reason.text else ""
-    clues = f"{hint} {reason.kind} {cause.name}"
-    advice = next((advice for mark, advice in _ADVICE if mark in clues), _OTHER_ADVICE)
-    if cause.name.endswith("]") and ".size()" in cause.name and reason.now in ("0", "1"):
-        return _SMALL_SIZE_ADVICE
-    if advice == _OTHER_ADVICE and reason.was.startswith(("'", '"')):
-        advice = _TEXT_ADVICE
+    found = condition(record, cause)
+    advice = found.advice if found else recompile_advice(cause)
     if _differs_between_objects(record, cause):
         advice += (
             " Or give each object entries of its own with "
@@ -238,80 +242,9 @@ def _advice(record: CellRecord, cause: RecompileCause) -> str:
 
 
 #: Sources that start from a local variable and go through items, sizes and strides alone.
-_ARGUMENT = re.compile(r"L\['\w+'\](?:\[[^\]]+\])*(?:\.(?:size|stride)\(\)\[\d+\])?")
+#: A NumPy array is wrapped in a tensor.
+_ARGUMENT = re.compile(
+    r"(?:___from_numpy\()?L\['\w+'\](?:\[[^\]]+\])*\)?(?:\.(?:size|stride)\(\)\[\d+\])?"
+)
 
 _LENGTH = re.compile(r"len\((.+)\)")
-
-#: The kind that stands for an entry whose guarded object died, in place of a guard's.
-_INVALIDATED = "INVALIDATED"
-
-#: The kind that stands for an entry of another backend, in place of a guard's.
-_BACKEND = "BACKEND_MATCH"
-
-_ALIASING_ADVICE = (
-    "Pass one tensor under both names in all calls or in none, or accept one entry for each."
-)
-
-#: What to do, by a mark in torch's own hint, the guard's kind, or the name of what changed.
-_ADVICE = (
-    (
-        "allow_unspec_int_on_nn_module",
-        "An integer attribute of a module is a constant to torch.compile. Make it dynamic with "
-        "torch._dynamo.config.allow_unspec_int_on_nn_module = True, or keep it in a tensor.",
-    ),
-    (
-        _BACKEND,
-        "Nothing has to be done where another backend is meant; else pass the same backend, the "
-        "very same object where it is a function, each time.",
-    ),
-    (_INVALIDATED, "Keep the object alive between the calls, or make the class once."),
-    (
-        "GLOBAL_STATE",
-        "Make all calls under the same global state (grad mode, autocast, default dtype), or "
-        "accept one entry for each.",
-    ),
-    ("DEFAULT_DEVICE", "Make all calls under one default device, or accept one entry for each."),
-    (
-        "TORCH_FUNCTION_MODE_STACK",
-        "Make all calls under the same torch function modes (a default device is one), or accept "
-        "one entry for each.",
-    ),
-    ("NO_TENSOR_ALIASING", _ALIASING_ADVICE),
-    ("DUPLICATE_INPUT", _ALIASING_ADVICE),
-    (
-        ".training",
-        "Call train() and eval() outside of the loop that calls the model, or accept one entry "
-        "for each mode.",
-    ),
-    (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
-    (".dim()", "Pass tensors with the same number of dimensions, or accept one entry for each."),
-    ("list(", "Build the dict with the same keys in the same order each time."),
-    ("type(", "Pass the same type each time, or accept one entry for each."),
-    (
-        ".size()",
-        "Mark the dimension with torch._dynamo.mark_dynamic, or compile with dynamic=True.",
-    ),
-    (".stride()", "Pass tensors of the same memory layout: contiguous() before the call."),
-    (".requires_grad", "Pass tensors that agree in requires_grad, or accept one entry for each."),
-    (".device", "Accept one entry for each device, or move the tensor before the call."),
-    (
-        "_hooks",
-        "Register and remove hooks before the first call, or accept one entry for each set.",
-    ),
-    ("len(", "Pass the same number each time, or keep what grows out of the compiled function."),
-)
-_OTHER_ADVICE = "Keep it constant, pass it as a tensor, or accept one entry for each value."
-_TEXT_ADVICE = "Choose by the text before the call, or accept one entry for each text."
-_SMALL_SIZE_ADVICE = (
-    "Torch compiles the sizes 0 and 1 apart from all others: accept one entry more, or avoid it "
-    "with torch._dynamo.decorators.mark_unbacked."
-)
-
-
-def _dynamic_advice(cause: RecompileCause) -> str:
-    if ".size()" in cause.name:
-        return (
-            "Nothing has to be done. torch._dynamo.mark_dynamic on that dimension before the "
-            "first call saves the first compile."
-        )
-    return "Nothing has to be done. Passing it as a tensor saves the first compile."

@@ -11,7 +11,9 @@ __all__ = [
     "assigned_only_in_init",
     "def_line",
     "enclosing_function",
+    "enclosing_handler",
     "enclosing_loop",
+    "is_test",
     "mutation_line",
     "parse",
 ]
@@ -98,6 +100,25 @@ def enclosing_loop(tree: ast.AST, line: int) -> Loop | None:
         if isinstance(node, Loop) and line >= node.body[0].lineno:
             found = node
     return found
+
+
+def enclosing_handler(tree: ast.AST, line: int) -> ast.ExceptHandler | None:
+    """Return the first `except` of the innermost `try` whose body a line is in."""
+    scope = enclosing_function(tree, line) or tree
+    found = None
+    for node in _around(scope, (ast.Try,), line):
+        if isinstance(node, ast.Try) and node.handlers and line < node.handlers[0].lineno:
+            found = node.handlers[0]
+    return found
+
+
+def is_test(tree: ast.AST, line: int) -> bool:
+    """Tell whether the condition of an `if`, a `while` or an `assert` is on a line."""
+    return any(
+        isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert)
+        and node.test.lineno <= line <= (node.test.end_lineno or node.test.lineno)
+        for node in ast.walk(tree)
+    )
 
 
 def mutation_line(function: Function, expression: str) -> int | None:

@@ -9,14 +9,18 @@ from msgspec.structs import replace
 
 from dynamo_nb.record.types import CELL, StackFrame
 
-__all__ = ["cell_file", "file_text", "guarded_through", "of_cell", "place", "readable"]
+__all__ = ["KEPT_VALUE", "cell_file", "file_text", "guarded_through", "of_cell", "place", "readable"]
 
 _SCOPES = re.compile(r"\b[LG]\['([^']*)'\]")
 _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\]")
 #: How Dynamo names a module whose globals it guards on from another one.
 _MODULE = re.compile(r"\b__import_(\w+)\.")
 #: What a graph break leaves on the stack for its resume function.
+KEPT_VALUE = "value kept across the graph break"
 _STACK = re.compile(r"\b___stack\d+\b")
+#: A NumPy array, which Dynamo wraps in a tensor; a tensor's words are said in NumPy's.
+_ARRAY = re.compile(r"___from_numpy\(((?:[^()]|\(\))+)\)(\.size\(\)|\.dim\(\))?")
+_OF_ARRAYS = {".size()": ".shape", ".dim()": ".ndim"}
 _KEYS = re.compile(r"list\(dict\.keys\((.+?)\)\)")
 
 
@@ -26,7 +30,8 @@ def readable(source: str) -> str:
     text = _MODULE.sub(lambda module: _module(module[1]), text)
     text = _MEMBERS.sub(lambda member: _member(member[1]), text)
     text = _KEYS.sub(r"list(\1)", text)
-    text = _STACK.sub("value kept across the graph break", text)
+    text = _ARRAY.sub(lambda array: array[1] + _OF_ARRAYS.get(array[2] or "", ""), text)
+    text = _STACK.sub(KEPT_VALUE, text)
     for plumbing in (".__func__", ".__code__"):
         text = text.replace(plumbing, "")
     return text.replace(".__defaults__", " default")
