@@ -318,13 +318,13 @@ def test_lines_of_another_cell_name_that_cell(shell):
 def test_a_record_is_one_line_and_shows_itself_as_the_report(name: str):
     record = samples.SAMPLES[name]()
     assert "\n" not in repr(record)
-    assert len(repr(record)) < 200
+    assert len(repr(record)) < 400
     assert str(record) == to_text(record)
     assert record._repr_html_() == to_html(record)
 
 
 def test_a_records_line_says_what_is_in_it():
-    record = CellRecord(cell=3, name="<b>\n", mode="cell", findings=[Finding(code="a", message="")])
+    record = CellRecord(cell=3, name="<b>\n", mode="cell", findings=[Finding(code="a", severity="info", message="")])
     assert repr(record) == (
         "<CellRecord '<b>\\n' of cell [3]: mode cell, nothing was compiled, 1 finding>"
     )

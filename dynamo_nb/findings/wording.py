@@ -36,7 +36,7 @@ _GENERAL_HINTS = (
     "likely to be a Dynamo bug",
 )
 
-_RESUME = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
+_RESUME = re.compile(r"\btorch_dynamo_resume_in_(.+)_at_\d+$")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _INSTALLED = re.compile(r"[^\s`'\"(]*[/\\](?:site|dist)-packages[/\\]")
 
@@ -46,8 +46,7 @@ _CHAIN_HEAD = 4
 
 def function(name: str) -> str:
     """Return a function's own name; a resume function bears that of the one it resumes."""
-    match = _RESUME.match(name)
-    return match.group(1) if match else name
+    return _RESUME.sub(r"\1", name)
 
 
 def is_cell(file: str) -> bool:

@@ -18,6 +18,7 @@ from dynamo_nb.record.errors import RecordError
 from dynamo_nb.record.frames import FrameBook
 from dynamo_nb.record.graphs import finish_graphs, finish_kernels
 from dynamo_nb.record.guards import shape_reader
+from dynamo_nb.record.kept import with_kept_named
 from dynamo_nb.record.links import links_of
 from dynamo_nb.record.measured import finish_measured
 from dynamo_nb.record.naming import cell_file, of_cell
@@ -146,6 +147,7 @@ class Builder:
         links, files = links_of(record)
         return msgspec.structs.replace(
             record,
+            compiles=with_kept_named(compiles, record.source),
             links=links,
             files=self.places.texts(files),
             checks=located(self.checks, record),

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from dynamo_nb.record.types import CELL, StackFrame
 
-__all__ = ["KEPT_VALUE", "cell_file", "file_text", "guarded_through", "of_cell", "place", "readable"]
+__all__ = [
+    "KEPT_VALUE",
+    "cell_file",
+    "file_text",
+    "guarded_through",
+    "of_cell",
+    "place",
+    "readable",
+]
 
 _SCOPES = re.compile(r"\b[LG]\['([^']*)'\]")
 _MEMBERS = re.compile(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^']*)'\]")

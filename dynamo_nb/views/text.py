@@ -40,7 +40,7 @@ from dynamo_nb.views.timings import kernel_time_text, timing_text
 
 __all__ = ["to_text"]
 
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
+_RESUMED = re.compile(r"\btorch_dynamo_resume_in_(.+)_at_\d+$")
 
 _WIDTH = 100
 _HEIGHT = 40
