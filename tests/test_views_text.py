@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dynamo_nb.record.types import CELL, CellError, CellRecord, Finding, RecompileReason, StackFrame
+from dynamo_nb.record.types import (
+    CELL,
+    Call,
+    CellError,
+    CellRecord,
+    Finding,
+    RecompileReason,
+    StackFrame,
+)
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.model import Report, main_reason
 from dynamo_nb.views.plain import (
@@ -311,6 +319,12 @@ def test_lines_of_another_cell_name_that_cell(shell):
     assert ran.report.count("\nf (line") == 1  # the rest of f is shown with it
 
 
+def test_a_call_without_a_name_says_what_ran_outside_graphs():
+    record = CellRecord(calls=[Call(line=3, eager_modules=["LSTM"])])
+    assert "  line 3  outside any graph: LSTM" in to_text(record).split("\n")
+    assert "no compiled code" not in to_text(record)
+
+
 # ------------------------------------------------------------------ a record as a value
 
 
@@ -324,7 +338,9 @@ def test_a_record_is_one_line_and_shows_itself_as_the_report(name: str):
 
 
 def test_a_records_line_says_what_is_in_it():
-    record = CellRecord(cell=3, name="<b>\n", mode="cell", findings=[Finding(code="a", severity="info", message="")])
+    record = CellRecord(
+        cell=3, name="<b>\n", mode="cell", findings=[Finding(code="a", severity="info", message="")]
+    )
     assert repr(record) == (
         "<CellRecord '<b>\\n' of cell [3]: mode cell, nothing was compiled, 1 finding>"
     )

@@ -35,6 +35,7 @@ __all__ = [
     "headline",
     "kernel_text",
     "mode_text",
+    "named_call",
     "recompile_text",
     "state_name",
 ]
@@ -141,6 +142,11 @@ def entry_text(entry: CacheEntry) -> str:
     return ", ".join(facts)
 
 
+def named_call(call: Call, text: str) -> str:
+    """Return what a call did behind its name, which a call of code outside graphs may lack."""
+    return f"{brief(call.name, 60)}: {text}" if call.name else text
+
+
 def calls_text(call: Call) -> Iterator[str]:
     """Yield what one call site did: one text for what was compiled or reused, one for the rest."""
     if call.uncompiled:
@@ -161,6 +167,7 @@ def calls_text(call: Call) -> Iterator[str]:
         times = f" {call.eager} times" if call.eager > 1 else ""
         reason = f": {brief(call.reason, 160)}" if call.reason else ""
         facts.append(f"ran eagerly{times}{reason}")
-    yield "; ".join(facts) or "no compiled code ran"
+    if facts or not call.eager_modules:
+        yield "; ".join(facts) or "no compiled code ran"
     if call.eager_modules:
         yield "outside any graph: " + some(call.eager_modules)

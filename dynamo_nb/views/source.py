@@ -23,7 +23,7 @@ from dynamo_nb.views.model import (
     reason_name,
     stage,
 )
-from dynamo_nb.views.phrases import calls_text
+from dynamo_nb.views.phrases import calls_text, named_call
 from dynamo_nb.views.plain import clip, some
 
 __all__ = ["GUTTER", "HUES", "LEGEND", "Listing", "Piece", "SourceLine", "listing"]
@@ -94,7 +94,7 @@ class _Facts:
             self._add(index, entry)
         for call in report.record.calls if file == CELL else ():
             for text in calls_text(call):
-                self.calls[call.line][f"{call.name}: {text}"] = None
+                self.calls[call.line][named_call(call, text)] = None
 
     def _add(self, index: int, entry: Compile) -> None:
         for graph in stage(entry, "dynamo"):

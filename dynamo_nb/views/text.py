@@ -30,6 +30,7 @@ from dynamo_nb.views.phrases import (
     headline,
     kernel_text,
     mode_text,
+    named_call,
     recompile_text,
     state_name,
 )
@@ -216,8 +217,7 @@ def _calls(record: CellRecord, detail: _Detail) -> Iterator[str]:
         yield "Calls"
     for call in record.calls[: detail.calls]:
         for text in calls_text(call):
-            name = brief(call.name, 60)
-            yield from _wrap(f"  line {call.line}  {name}: {text}", _HANG)
+            yield from _wrap(f"  line {call.line}  {named_call(call, text)}", _HANG)
     yield from _more(len(record.calls) - detail.calls, "call", "  ")
 
 
