@@ -24,6 +24,7 @@ from dynamo_nb.record.types import (
     RecompileReason,
     StackFrame,
 )
+from dynamo_nb.views.model import Report
 
 
 def cell(text: str) -> str:
@@ -235,3 +236,53 @@ def test_files_of_the_standard_library(file: str, standard: bool) -> None:
 def test_names_in_a_sentence() -> None:
     assert names(["a"]) == "`a`"
     assert names(["a", "b", "c"]) == "`a`, `b` and `c`"
+
+
+# ------------------------------------------------------------------ which line
+
+
+def changed(source: str, name: str, line: int, *values: str) -> CellRecord:
+    """Return a record in which a value changed that is noted at this line."""
+    reason = RecompileReason(
+        entry="0/0",
+        source=f"L[{name!r}]",
+        name=name,
+        kind="CONSTANT_MATCH",
+        was=values[0],
+        now=values[1],
+        call_line=20,
+        frame=StackFrame(file=CELL, line=line, name="f", column=4, end_line=line, end_column=9),
+    )
+    compiles = [
+        Compile(compile_id="0/0", name="f", file=CELL, first_line=2),
+        Compile(compile_id="0/1", name="f", file=CELL, first_line=2, recompile_reasons=[reason]),
+    ]
+    return CellRecord(source=cell(source), compiles=compiles)
+
+
+QUESTION = """
+    def f(x, s):
+        if s is None:
+            return x
+        return x.cos() if s else x
+"""
+
+
+@pytest.mark.parametrize(("values", "line"), [(("True", "False"), 5), (("None", "True"), 3)])
+def test_a_value_is_told_at_the_line_that_reads_it(values: tuple[str, ...], line: int) -> None:
+    (found,) = find(changed(QUESTION, "s", 3, *values))
+    assert (found.line, found.frame and found.frame.line) == (line, line)
+
+
+def test_a_value_that_is_read_on_the_line_of_the_question_stays_there() -> None:
+    source = "def f(x, s):\n    y = x if s is None or s > 2 else 2 * x\n    return y + s\n"
+    (found,) = find(changed(source, "s", 3, "1", "2"))
+    assert found.line == 3
+
+
+def test_the_quoted_line_is_the_one_that_a_finding_names() -> None:
+    source = "def f(x, k):\n    cache[k] = x\n    return x + len(cache)\n"
+    record = changed(source, "len(cache)", 4, "0", "1")
+    found = next(f for f in find(record) if f.code == "self-invalidating-guard")
+    quoted = Report(record).place_of(found)
+    assert (found.line, quoted and quoted.line) == (3, 3)

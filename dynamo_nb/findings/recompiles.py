@@ -18,6 +18,7 @@ from dynamo_nb.findings.sources import (
     enclosing_function,
     mutation_line,
     parse,
+    reading_line,
 )
 from dynamo_nb.findings.wording import cell_lines, chain, function, names
 from dynamo_nb.record.causes import (
@@ -26,7 +27,7 @@ from dynamo_nb.record.causes import (
     own_compiles,
     recompile_causes,
 )
-from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, Ref
+from dynamo_nb.record.types import CELL, CellRecord, Compile, Finding, Ref, StackFrame
 
 __all__ = ["became_dynamic", "recompile", "recompile_limit", "self_invalidating_guard"]
 
@@ -48,7 +49,7 @@ def recompile(record: CellRecord) -> Iterator[Finding]:
             message = _recompile_message(record, causes)
             advice = _advice(record, first) if first.symbol is None else dynamic_advice(first)
             found = condition(record, first)
-            line = found.line if found else None
+            line = found.line if found else _reading_line(record, first)
             yield _finding(causes, "recompile", severity, message, advice, line)
 
 
@@ -157,13 +158,21 @@ def _finding(
         line=line or first.line,
         lines=cell_lines(line, *(c.line for c in causes), *first.call_lines),
         count=1 if first.first.kind == BACKEND else len(first.changes),
-        frame=first.frame,
+        frame=first.frame if line is None or _is_at(first.frame, line) else _at(line),
         refs=[
             Ref(change.compiled.key, "recompile", str(change.index))
             for cause in causes
             for change in cause.changes
         ],
     )
+
+
+def _is_at(frame: StackFrame | None, line: int) -> bool:
+    return frame is not None and (frame.file, frame.line) == (CELL, line)
+
+
+def _at(line: int) -> StackFrame:
+    return StackFrame(file=CELL, line=line)
 
 
 def _function(cause: RecompileCause) -> str:
@@ -181,6 +190,15 @@ def _mutation_line(record: CellRecord, cause: RecompileCause) -> int | None:
     reader = enclosing_function(tree, cause.frame.line) if tree and cause.frame else None
     expression = cause.name.removeprefix("len(").removesuffix(")").partition(" (")[0]
     return mutation_line(reader, expression) if reader else None
+
+
+def _reading_line(record: CellRecord, cause: RecompileCause) -> int | None:
+    """Return the cell's line that reads a value, where the known one only asks if it is None."""
+    tree = parse(record, CELL) if cause.frame and cause.frame.file == CELL else None
+    reader = enclosing_function(tree, cause.frame.line) if tree and cause.frame else None
+    if reader is None or cause.frame is None or "None" in cause.values:
+        return None
+    return reading_line(reader, cause.name, cause.frame.line)
 
 
 def _differs_between_objects(record: CellRecord, cause: RecompileCause) -> bool:

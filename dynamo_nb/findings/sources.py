@@ -16,10 +16,13 @@ __all__ = [
     "is_test",
     "mutation_line",
     "parse",
+    "reading_line",
 ]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.While | ast.AsyncFor
+
+_IDENTITY = (ast.Is, ast.IsNot)
 
 #: Methods of Python's containers that change them.
 _MUTATORS = frozenset(
@@ -147,6 +150,29 @@ def _owners(target: ast.expr) -> Iterator[ast.expr]:
     yield target
     if isinstance(target, ast.Subscript):
         yield target.value
+
+
+def reading_line(function: Function, expression: str, line: int) -> int | None:
+    """Return the line that reads a value, where a line only asks whether it is None.
+
+    Torch notes the first line that comes across a value, and that may be such a question.
+    """
+    asked = {
+        id(part)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Compare) and all(isinstance(op, _IDENTITY) for op in node.ops)
+        for part in ast.walk(node)
+    }
+    reads = [
+        (node.lineno, id(node) in asked)
+        for node in ast.walk(function)
+        if isinstance(node, ast.expr)
+        and isinstance(getattr(node, "ctx", None), ast.Load)
+        and ast.unparse(node) == expression
+    ]
+    if not any(at == line for at, _ in reads) or (line, False) in reads:
+        return None
+    return min((at for at, is_asked in reads if at > line and not is_asked), default=None)
 
 
 def assigned_only_in_init(tree: ast.AST, line: int, attribute: str) -> bool:
