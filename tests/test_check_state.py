@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,34 @@ def test_modes_are_those_of_the_call(shell):
     )
     (check,) = checked(shell, cell, "--backend as_half")
     assert (check.mismatches[0].kind, check.mismatches[0].eager) == ("dtype", "torch.bfloat16")
+
+
+def test_environment_variables_are_those_of_the_call(shell):
+    cell = (
+        "import os\n"
+        "def f(x):\n    return x.cos() if os.environ.get('DYNAMO_NB_TEST') else x.sin()\n"
+        "f(torch.ones(2))\n"
+        "os.environ['DYNAMO_NB_TEST'] = '1'\n"
+        "f(torch.ones(2))\n"
+        "del os.environ['DYNAMO_NB_TEST']"
+    )
+    first, second = checked(shell, cell)
+    assert (first.status, second.status) == ("same", "differs")
+    assert second.stage == "entry"
+    assert "DYNAMO_NB_TEST" not in os.environ
+
+
+def test_attributes_of_functions_are_those_of_the_call(shell):
+    """Dynamo guards no attribute of a function: it repeats the first call's value (2.13)."""
+    cell = (
+        "def f(x):\n    f.calls = getattr(f, 'calls', 0) + 1\n    return x * f.calls\n"
+        "for _ in range(2):\n    f(torch.ones(2))"
+    )
+    first, second = checked(shell, cell)
+    assert (first.status, second.status) == ("same", "differs")
+    names = {mismatch.name for mismatch in second.mismatches}
+    assert "f.calls" in " ".join(names)
+    assert shell.ip.user_ns["f"].calls == 1
 
 
 # ------------------------------------------------------------------ what can't be repeated

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dynamo_nb.record.causes import recompile_causes
 from dynamo_nb.record.types import Guard, RecompileReason, Ref
 from tests.capturing import Captured
 from tests.conftest import Shell
@@ -529,6 +530,58 @@ def test_recompile(kind: str) -> None:
     if read is not None:
         assert reason.frame is not None
         assert (reason.frame.file, reason.frame.line) == ("<cell>", read)
+
+
+NEAREST = {
+    "a type hides what is guarded below it": (
+        """
+        def f(x, a=None, b=None):
+            if a is None:
+                return x * 2
+            return torch.cat([a, x]) + torch.cat([b, x])
+        compiled(f)(torch.ones(2, 3))
+        for n in (2, 5):
+            compiled(f)(torch.ones(2, 3), torch.ones(n, 3), torch.ones(n, 3))
+        """,
+        "0/1",
+        {"a.size()[0]", "b.size()[0]"},
+    ),
+    "global state hides the rest": (
+        """
+        def f(x):
+            return x * 2
+        compiled(f)(torch.ones(3))
+        with torch.no_grad():
+            compiled(f)(torch.ones(3))
+        compiled(f)(torch.ones(3, requires_grad=True))
+        """,
+        "0/0",
+        {"x.requires_grad"},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NEAREST)
+def test_the_entry_that_nearly_fitted_is_blamed(kind: str) -> None:
+    cell, entry, names = NEAREST[kind]
+    record = Captured(COMPILED + textwrap.dedent(cell).lstrip("\n")).record
+    reasons = record.compiles[2].recompile_reasons
+    assert reasons[0].entry == entry
+    assert {reason.name for reason in reasons if reason.entry == entry} == names
+    (cause,) = [cause for cause in recompile_causes(record) if cause.first == reasons[0]]
+    assert cause.name in names
+
+
+def test_another_type_is_no_other_value_of_a_symbol() -> None:
+    cell = """
+    def f(x, key):
+        return x * key
+    compiled(f)(torch.ones(2), 7)
+    compiled(f)(torch.ones(2), 7.25)
+    """
+    record = _captured(COMPILED.replace("dynamic=False", "dynamic=None") + textwrap.dedent(cell))
+    (cause,) = recompile_causes(record)
+    assert (cause.name, cause.symbol) == ("type(key)", None)
 
 
 @pytest.mark.parametrize(("bounds", "specialized"), [("VR[2, 64]", False), ("VR[9, 9]", True)])

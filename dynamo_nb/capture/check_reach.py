@@ -88,8 +88,10 @@ def places_of(item: Any) -> Iterator[Place | Any]:
     for key in ("__defaults__", "__kwdefaults__"):
         if getattr(item, key):
             yield Place("default", item, key, f"defaults of {item.__name__}")
-    for owner, name in _names(code, item.__globals__):
-        yield Place("global", owner, name, name)
+    for key in vars(item):
+        if not key.startswith("_"):  # those are Python's and torch's own
+            yield _attribute(item, key)
+    yield from _named(code, item.__globals__)
 
 
 def _class_places(kind: type) -> Iterator[Place | Any]:
@@ -108,23 +110,29 @@ def _class_places(kind: type) -> Iterator[Place | Any]:
             yield Place("class attribute", kind, name, f"{kind.__name__}.{name}")
 
 
-def _names(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the global names that code uses, and those it uses of the user's own modules."""
-    module: Any = None
+def _attribute(function: types.FunctionType, key: str) -> Place:
+    return Place("function attribute", function, key, f"{function.__name__}.{key}")
+
+
+def _named(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Place]:
+    """Yield the global names that code uses, and attributes of the user's modules and functions."""
+    owner: Any = None
     for operation, name in _steps(code):
         if operation in _GLOBALS:
-            module = namespace.get(name)
-            if not isinstance(module, types.ModuleType):
-                yield namespace, name
-            elif is_library(getattr(module, "__file__", None) or "<frozen"):
-                module = None
-        elif isinstance(module, types.ModuleType):
-            if name in vars(module):
-                yield vars(module), name
-            module = None
+            owner = namespace.get(name)
+            if not isinstance(owner, types.ModuleType):
+                yield Place("global", namespace, name, name)
+            elif is_library(getattr(owner, "__file__", None) or "<frozen"):
+                owner = None
+            continue
+        if isinstance(owner, types.ModuleType) and name in vars(owner):
+            yield Place("global", vars(owner), name, name)
+        elif isinstance(owner, types.FunctionType) and not name.startswith("_"):
+            yield _attribute(owner, name)
+        owner = None
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant, namespace)
+            yield from _named(constant, namespace)
 
 
 @lru_cache(maxsize=256)

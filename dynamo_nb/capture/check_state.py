@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -48,11 +49,28 @@ def randomness() -> Iterator[None]:
         set_random_state(before)
 
 
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Run the block under these environment variables."""
+    before = dict(os.environ)
+    if variables == before:
+        yield
+        return
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 class Surroundings:
-    """What a call depends on besides its arguments and names: modes, defaults, random state."""
+    """What a call depends on besides its arguments and names: modes, defaults, random state, ...."""
 
     def __init__(self) -> None:
         self.random = random_state()
+        self._environment = dict(os.environ)
         self._grad = torch.is_grad_enabled()
         self._inference = torch.is_inference_mode_enabled()
         self._dtype = torch.get_default_dtype()
@@ -68,6 +86,7 @@ class Surroundings:
         """Run the block in this state; `dtype` replaces the default one."""
         before = torch.get_default_dtype()
         with ExitStack() as stack:
+            stack.enter_context(_environment(self._environment))
             stack.enter_context(torch.inference_mode(self._inference))
             stack.enter_context(torch.set_grad_enabled(self._grad))
             if self._device != torch.get_default_device():

@@ -12,6 +12,7 @@ import msgspec
 from dynamo_nb.events import Event, is_ignored
 from dynamo_nb.record.cache import cache_states
 from dynamo_nb.record.calls import CallBook
+from dynamo_nb.record.causes import nearest_first
 from dynamo_nb.record.checks import located
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.errors import RecordError
@@ -180,7 +181,9 @@ class Builder:
         for draft in self.drafts.values():
             seen[draft.compile_id] += 1
             number = seen[draft.compile_id]
-            compiles.append(draft.finish(f"{draft.compile_id}@{number}" if number > 1 else ""))
+            compiled = draft.finish(f"{draft.compile_id}@{number}" if number > 1 else "")
+            reasons = nearest_first(compiled)
+            compiles.append(msgspec.structs.replace(compiled, recompile_reasons=reasons))
         return compiles
 
     def _reused(self) -> list[Compile]:

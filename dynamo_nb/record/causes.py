@@ -29,6 +29,7 @@ __all__ = [
     "RecompileCause",
     "cell_frame",
     "hit_recompile_limit",
+    "nearest_first",
     "own_compiles",
     "recompile_causes",
     "recompiles",
@@ -236,19 +237,36 @@ def _number(entry: str) -> int:
     return int(tail) if tail.isdigit() else -1
 
 
-def _reasons_that_matter(compiled: Compile) -> list[int]:
-    """Return the indices of the reasons against the entry most like this call.
+def nearest_first(compiled: Compile) -> list[RecompileReason]:
+    """Return the reasons, those against the entry most like the call first.
 
     Torch names the failing guards of every earlier entry. The entry for which the fewest things
     changed is the one that nearly fitted; among equals the newest, so that values read in order.
+    Where a type changed, all that is guarded below it could not be compared: that counts most.
     """
-    against: dict[str, dict[str, int]] = {}
+    against: dict[str, set[str]] = {}
+    for reason in compiled.recompile_reasons:
+        against.setdefault(reason.entry, set()).add(_name(compiled, reason))
+
+    def distance(reason: RecompileReason) -> tuple[int, int, int]:
+        names = against[reason.entry]
+        return sum(map(_is_type, names)), len(names), -_number(reason.entry)
+
+    return sorted(compiled.recompile_reasons, key=distance)
+
+
+def _reasons_that_matter(compiled: Compile) -> list[int]:
+    """Return the indices of the reasons against the entry that nearly fitted, one for a name."""
+    found: dict[str, int] = {}
+    nearest = [reason.entry for reason in nearest_first(compiled)][:1]
     for index, reason in enumerate(compiled.recompile_reasons):
-        against.setdefault(reason.entry, {}).setdefault(_name(compiled, reason), index)
-    if not against:
-        return []
-    nearest = min(against, key=lambda entry: (len(against[entry]), -_number(entry)))
-    return list(against[nearest].values())
+        if reason.entry in nearest:
+            found.setdefault(_name(compiled, reason), index)
+    return list(found.values())
+
+
+def _is_type(name: str) -> bool:
+    return name.startswith("type(")
 
 
 def _name(compiled: Compile, reason: RecompileReason) -> str:
@@ -265,9 +283,10 @@ def _name(compiled: Compile, reason: RecompileReason) -> str:
 def _new_symbol(compiled: Compile, reason: RecompileReason) -> Symbol | None:
     """Return the symbol that the new entry has for what was a constant to the earlier one.
 
-    A shape guard that failed is about a symbol that the earlier entry had already.
+    A shape guard that failed is about a symbol that the earlier entry had already; that an integer
+    was passed in place of a tensor is no other value of it.
     """
-    if reason.kind == "SHAPE_ENV":
+    if reason.kind == "SHAPE_ENV" or _is_type(reason.name):
         return None
     return next(
         (

@@ -190,21 +190,8 @@ def repeatable(record: CellRecord) -> CellRecord:
 
 
 def main_reason(entry: Compile) -> RecompileReason | None:
-    """Return the reason that matters most: one against the entry that nearly fitted.
-
-    Torch names the failing guards of every earlier entry; that with the fewest nearly fitted, and
-    among equals the newest.
-    """
-    against: dict[str, list[RecompileReason]] = {}
-    for reason in entry.recompile_reasons:
-        against.setdefault(reason.entry, []).append(reason)
-    nearest = min(against, key=lambda key: (len(against[key]), -_age(key)), default="")
-    return against[nearest][0] if against else None
-
-
-def _age(compile_id: str) -> int:
-    number = compile_id.rpartition("/")[2].partition("@")[0]
-    return int(number) if number.isdecimal() else 0
+    """Return the reason that matters most: one against the entry that nearly fitted."""
+    return entry.recompile_reasons[0] if entry.recompile_reasons else None
 
 
 def reason_name(reason: RecompileReason) -> str:

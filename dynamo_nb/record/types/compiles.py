@@ -46,7 +46,8 @@ class Compile(Data, frozen=True):
     the execution count of the cell that compiled it when that was not this one; `seen` is what can
     be told of such an entry: `whole` when its capture is at hand, `guards` when only the live cache
     entry could be read. `status` is `ok`, `skipped` or `failed`. `inlined` are the calls that
-    Dynamo traced into, each with the cell's line that led to it. `eager_operators` counts, for each
+    Dynamo traced into, each with the cell's line that led to it. `recompile_reasons` are those of
+    all earlier entries, of the one that nearly fitted first. `eager_operators` counts, for each
     post-grad graph, the operators that eager runs in its place, one launch each.
     """
 
