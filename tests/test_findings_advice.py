@@ -280,3 +280,104 @@ def test_a_break_in_dynamos_own_python_is_shown_at_the_users_line(shell: Shell) 
     assert found.line == 4
     assert found.frame is not None
     assert found.frame.file == "<cell>"
+
+
+# ------------------------------------------------------------------ what raises while a graph runs
+
+
+SUBCLASS = """
+class T(torch.Tensor): pass
+def f(x):
+    return x + 1
+f(torch.ones(3).as_subclass(T))
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "magic", "line", "by"),
+    [
+        (
+            "m = nn.LSTM(4, 4)\nm(torch.ones(3, 2, 4))",
+            f"{MAGIC} --config allow_rnn=True",
+            3,
+            "torch/_functorch/_aot_autograd/runtime_wrappers.py:",
+        ),
+        (SUBCLASS, MAGIC, 5, "torch's own compiled code"),
+    ],
+)
+def test_what_only_compiled_code_raises_is_an_error(
+    shell: Shell, cell: str, magic: str, line: int, by: str
+) -> None:
+    (found,) = findings(shell, cell, magic)
+    assert (found.code, found.severity, found.line) == ("compile-error", "error", line)
+    assert by in found.message
+    assert "eager does not come to" in found.message
+
+
+INDEX = "def f(x, y):\n    return x[y] + 1\nf(torch.ones(3), torch.tensor([5]))"
+
+
+@pytest.mark.parametrize("magic", [MAGIC, "%%dynamo --backend eager"])
+def test_what_an_operator_raises_is_not_said_to_be_the_compilers(shell: Shell, magic: str) -> None:
+    found = only(shell, INDEX, "compile-error", magic)
+    assert (found.severity, found.line) == ("info", 4)
+    assert "by an operator" in found.message
+    assert "force_eager" in found.advice
+
+
+def test_what_the_users_own_code_raises_is_no_finding(shell: Shell) -> None:
+    cell = """
+    @torch.compiler.disable
+    def check(x):
+        return x[torch.tensor([5])]
+    def f(x):
+        y = x + 1
+        check(y)
+        return y * 2
+    f(torch.ones(3))
+    """
+    assert "compile-error" not in {finding.code for finding in findings(shell, cell)}
+    assert shell.record.error.type == "IndexError"
+
+
+# ------------------------------------------------------------------ marked dimensions
+
+
+@pytest.mark.parametrize("body", ["x + y", "x * 3 + y.exp()"])
+def test_the_argument_that_a_marked_dimension_meets_is_to_be_marked_too(
+    shell: Shell, body: str
+) -> None:
+    cell = f"""
+    def f(x, y):
+        return {body}
+    x = torch.ones(4)
+    torch._dynamo.mark_dynamic(x, 0)
+    f(x, torch.ones(4))
+    """
+    found = only(shell, cell, "specialized-dim")
+    assert found.line == 3
+    assert "Mark the dimension of `y`" in found.advice
+    assert "without that constant" not in found.advice
+
+
+def test_a_marked_dimension_that_meets_a_parameter_is_fixed(shell: Shell) -> None:
+    cell = """
+    layer = nn.Linear(4, 4)
+    def f(x):
+        return layer(x)
+    x = torch.ones(4)
+    torch._dynamo.mark_dynamic(x, 0)
+    f(x)
+    """
+    assert "of a parameter" in only(shell, cell, "specialized-dim").advice
+
+
+def test_a_marked_dimension_that_a_number_fixes_keeps_its_advice(shell: Shell) -> None:
+    cell = """
+    def f(x):
+        return x.view(2, 2)
+    x = torch.ones(4)
+    torch._dynamo.mark_dynamic(x, 0)
+    f(x)
+    """
+    assert "without that constant" in only(shell, cell, "specialized-dim").advice

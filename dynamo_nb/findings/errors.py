@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from dynamo_nb.findings.advice import advice
 from dynamo_nb.findings.line_advice import except_advice, line_advice
+from dynamo_nb.findings.met_sizes import met_advice
 from dynamo_nb.findings.sources import def_line
 from dynamo_nb.findings.wording import cell_lines, first_sentence, function
 from dynamo_nb.record.causes import cell_frame, hit_recompile_limit, own_compiles
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import (
+    OPERATOR,
     CellRecord,
     Compile,
     CompileError,
@@ -35,6 +37,10 @@ _NO_FAKE = re.compile(r"no fake impl registered for (?:<CustomOpDef\()?([\w:.]+)
 _SPECIALIZED = re.compile(
     r"marked (?P<source>\S+) as dynamic but your code specialized it to be a constant "
     r"\((?P<value>[^)]*)\)"
+)
+_CONSTANT = (
+    "Write the line without that constant, or remove mark_dynamic (maybe_mark_dynamic allows torch "
+    "to specialize)."
 )
 _NEXT_REASON = "*** While handling this graph break, another graph break occurred: ***"
 
@@ -63,7 +69,8 @@ def _parse_reason(text: str) -> Reason:
 
 
 def compile_error(record: CellRecord) -> Iterator[Finding]:
-    """A compile failed, and the call raised."""
+    """A compile failed, and the call raised; or what was compiled raises where eager does not."""
+    yield from _raised_by_graph(record)
     for compiled, error in _errors(record):
         failed = [item for item in compiled.passes if item.function and item.error]
         if failed:
@@ -71,6 +78,42 @@ def compile_error(record: CellRecord) -> Iterator[Finding]:
         elif not _SPECIALIZED.search(error.message):
             message = _message(compiled, error)
             yield _finding(record, compiled, "compile-error", message, _advice(record, error))
+
+
+def _raised_by_graph(record: CellRecord) -> Iterator[Finding]:
+    """Yield the error of a graph that was compiled and then raised: the traceback ends there."""
+    error = record.error
+    if error is None or not error.raised_by:
+        return
+    name = next((call.name for call in record.calls if call.line == error.line), "")
+    whose = f"the graph of `{function(name)}`" if name else "a graph"
+    is_operator = error.raised_by == OPERATOR
+    by = f" ({error.raised_by})" if ":" in error.raised_by else ""
+    yield Finding(
+        code="compile-error",
+        severity="info" if is_operator else "error",
+        message=(
+            f"{error.type} was raised while {whose} ran, by an operator in it: the traceback ends "
+            "at the call."
+            if is_operator
+            else f"{error.type} was raised while {whose} ran, by torch's own compiled code{by}, "
+            "which eager does not come to."
+        ),
+        advice=_EAGER_TOO if is_operator else _NOT_EAGER,
+        line=error.line,
+        lines=cell_lines(error.line),
+    )
+
+
+#: What to do about an error of an operator, and of what torch puts around operators.
+_EAGER_TOO = (
+    "If eager raises it, too, its traceback names the line: call it under "
+    'torch.compiler.set_stance("force_eager").'
+)
+_NOT_EAGER = (
+    "Try `--backend eager` (Dynamo alone) and `--backend aot_eager` to see which part of the stack "
+    "it takes; keep the code out with torch.compiler.disable until then."
+)
 
 
 def _failed_pass(record: CellRecord, compiled: Compile, failed: GraphPass) -> Finding:
@@ -96,18 +139,10 @@ def constraint_violations(record: CellRecord) -> Iterator[Finding]:
                 f"`{readable(match['source'])}` is marked dynamic, and this line makes it the "
                 f"constant {match['value']}."
             )
-            advice = (
-                "Write the line without that constant, or remove mark_dynamic (maybe_mark_dynamic "
-                "allows torch to specialize)."
-            )
-            frame = _specializing_frame(compiled, match["source"])
+            item = next((s for s in compiled.specializations if match["source"] in s.sources), None)
+            advice = (met_advice(record, compiled, item) if item else "") or _CONSTANT
+            frame = item.frame if item else None
             yield _finding(record, compiled, "specialized-dim", message, advice, frame)
-
-
-def _specializing_frame(compiled: Compile, source: str) -> StackFrame | None:
-    """Return the line that made a dimension constant."""
-    frames = [item.frame for item in compiled.specializations if source in item.sources]
-    return frames[0] if frames else None
 
 
 def _errors(record: CellRecord) -> Iterator[tuple[Compile, CompileError]]:

@@ -7,7 +7,6 @@ import copy
 import time
 import traceback
 from contextlib import ExitStack
-from types import CodeType
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,15 +15,16 @@ from dynamo_nb import progress
 from dynamo_nb.events import Event
 from dynamo_nb.options import Options, UsageError
 from dynamo_nb.record.run import Called, Run, SourceCell
-from dynamo_nb.record.types import CellError, Note
+from dynamo_nb.record.types import Note
 from dynamo_nb.runner import arguments, calls, cell, mode
 from dynamo_nb.runner.checking import Checking
 from dynamo_nb.runner.embedded import body_offset, is_wrapped, timed_file, with_embedded
 from dynamo_nb.runner.handed import handed_over
+from dynamo_nb.runner.raised import error_of
 from dynamo_nb.runner.targeting import Targeting
 from dynamo_nb.runner.tracebacks import plain_tracebacks
 
-__all__ = ["Execution", "error_of"]
+__all__ = ["Execution"]
 
 
 class Execution:
@@ -204,26 +204,3 @@ class Execution:
     def _note(self, hook: str, panel: str, exc: BaseException) -> None:
         message = "".join(traceback.format_exception_only(exc)).strip()
         self.run.notes.append(Note(hook=hook, panel=panel, message=message))
-
-
-def error_of(exc: BaseException | None, file: str) -> CellError | None:
-    """Return the exception that ended a cell, with the innermost line of the cell it came from.
-
-    Code that Dynamo made has no line for the call of its graph: then it is the line of the call.
-    """
-    if exc is None:
-        return None
-    line = exc.lineno if isinstance(exc, SyntaxError) and exc.filename == file else None
-    for frame, lineno in traceback.walk_tb(exc.__traceback__):
-        if frame.f_code.co_filename == file and not _is_at_graph(frame.f_code, lineno):
-            line = lineno
-    return CellError(type=type(exc).__name__, message=str(exc), line=line)
-
-
-def _is_at_graph(code: CodeType, line: int) -> bool:
-    """Say whether a place in code that Dynamo made is the call of its graph.
-
-    That call is given the first line of the code, whatever the graph was at.
-    """
-    is_made = any(name.startswith("__compiled_fn") for name in code.co_names)
-    return is_made and line == code.co_firstlineno

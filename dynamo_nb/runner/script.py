@@ -12,7 +12,7 @@ from typing import Any
 from dynamo_nb import progress
 from dynamo_nb.record.run import Run, SourceCell
 from dynamo_nb.record.types import CellRecord
-from dynamo_nb.runner.execution import error_of
+from dynamo_nb.runner.raised import error_of
 from dynamo_nb.session import Session
 
 __all__ = ["ScriptCapture"]

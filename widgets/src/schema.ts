@@ -99,6 +99,7 @@ export interface CellError {
   type: string;
   message: string;
   line: number | null;
+  raised_by: string;
 }
 
 /** What torch.compile did to one cell, whole. */
@@ -646,7 +647,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "unreached"
   },
   "CellError": {
-    "\"\"": "message",
+    "\"\"": "message raised_by",
     "null": "line"
   },
   "CellRecord": {

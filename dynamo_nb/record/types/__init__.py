@@ -18,7 +18,15 @@ from dynamo_nb.record.types.calls import (
     EntryCheck,
     Would,
 )
-from dynamo_nb.record.types.cell import CellError, CellRecord, Finding, Note, Versions
+from dynamo_nb.record.types.cell import (
+    COMPILER,
+    OPERATOR,
+    CellError,
+    CellRecord,
+    Finding,
+    Note,
+    Versions,
+)
 from dynamo_nb.record.types.compiles import Compile, Frame, StageTime
 from dynamo_nb.record.types.graphs import Graph, GraphPass, Node, PassRow, TensorValue
 from dynamo_nb.record.types.guards import (
@@ -48,6 +56,8 @@ from dynamo_nb.record.types.targets import Binary, StageText, Target
 
 __all__ = [
     "CELL",
+    "COMPILER",
+    "OPERATOR",
     "SCHEMA_VERSION",
     "Attempt",
     "Binary",

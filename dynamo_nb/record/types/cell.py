@@ -11,7 +11,10 @@ from dynamo_nb.record.types.guards import Guard
 from dynamo_nb.record.types.kernels import Kernel
 from dynamo_nb.record.types.repeats import Check, Machine, Timing
 
-__all__ = ["CellError", "CellRecord", "Finding", "Note", "Versions"]
+__all__ = ["COMPILER", "OPERATOR", "CellError", "CellRecord", "Finding", "Note", "Versions"]
+
+#: What raises while a graph runs, for `CellError.raised_by`.
+OPERATOR, COMPILER = "operator", "compiler"
 
 
 class Finding(Data, frozen=True):
@@ -53,11 +56,16 @@ class Versions(Data, frozen=True):
 
 
 class CellError(Data, frozen=True):
-    """The exception that the cell raised."""
+    """The exception that the cell raised.
+
+    `raised_by` is what raised it while a graph ran: `operator`, or `compiler` where it is torch's
+    own code around operators, by its file and line where these are known; empty elsewhere.
+    """
 
     type: str
     message: str = ""
     line: int | None = None
+    raised_by: str = ""
 
 
 class CellRecord(Data, frozen=True):
