@@ -381,3 +381,27 @@ def test_a_marked_dimension_that_a_number_fixes_keeps_its_advice(shell: Shell) -
     f(x)
     """
     assert "without that constant" in only(shell, cell, "specialized-dim").advice
+
+
+# ------------------------------------------------------------------ results that differ
+
+
+def test_a_default_dtype_that_is_set_inside_is_why_the_result_differs(shell: Shell) -> None:
+    cell = """
+    torch.set_default_dtype(torch.float64)
+    r = torch.ones(2) + 1
+    torch.set_default_dtype(torch.float32)
+    """
+    found = only(shell, cell, "result-differs", f"{MAGIC} --compile cell --check")
+    assert "`set_default_dtype` in line 2" in found.advice
+    assert "custom autograd functions" not in found.advice
+
+
+def test_inference_mode_has_its_effect(shell: Shell) -> None:
+    cell = """
+    with torch.inference_mode():
+        r = torch.ones(2) + 1
+    r.is_inference()
+    """
+    assert run(shell, cell).value is True
+    assert shell.record.mode == "as-is"

@@ -54,6 +54,10 @@ CASES = [
     ("y = torch.stack(xs)", "cell", "its body is compiled"),
     ("import torch\nz = torch.ones(2) * 2", "cell", "its body is compiled"),
     ("total = 0\nfor t in xs:\n    total += t.sum()", "cell", "its body is compiled"),
+    # as-is: what one function of it would lose
+    ("with torch.inference_mode():\n    y = x + 1", "as-is", "`torch.inference_mode` (line 2)"),
+    ("torch.set_default_dtype(torch.float32)\ny = x + 1", "as-is", "`torch.set_default_dtype`"),
+    ("with torch.no_grad():\n    y = x + 1", "cell", "its body is compiled"),
     # nothing to compile
     ("number + 1", "as-is", "no tensor"),
     ("import os\na, b = 1, 'two'", "as-is", "no tensor"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from dynamo_nb.findings.sources import enclosing_function, parse
 from dynamo_nb.findings.wording import cell_lines, function
 from dynamo_nb.record.causes import cell_frame
 from dynamo_nb.record.check_text import difference_text
-from dynamo_nb.record.types import CellRecord, Check, Finding, Mismatch, Ref
+from dynamo_nb.record.types import CELL, CellRecord, Check, Finding, Mismatch, Ref
 
 __all__ = ["result_differs"]
 
@@ -32,6 +34,13 @@ _ENTRY = (
 _INTERPRETED = (
     "The code that Inductor wrote for the GPU is at fault, or Triton's interpreter: read the "
     "kernel, and run it on the device before you trust either."
+)
+#: What sets a state that tensors are made by, and that a graph does not take along.
+_SETTERS = ("set_default_dtype", "set_default_tensor_type", "inference_mode")
+_STATE = (
+    "`{name}` in line {line} is inside of what is compiled, and AOTAutograd makes its graphs under "
+    "the state outside. Set the state before the compiled call, or give the dtype where the tensor "
+    "is made."
 )
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."
@@ -60,7 +69,7 @@ def _finding(record: CellRecord, check: Check) -> Finding:
             f"`{function(check.name)}` compiled is not what it is eagerly: "
             f"{difference_text(first)}. {_where(check)}{written}.{more}"
         ),
-        advice=_advice(check),
+        advice=_advice(record, check),
         line=frame.line if frame else check.line,
         lines=cell_lines(frame.line if frame else None, check.line),
         count=check.count,
@@ -77,12 +86,26 @@ def _where(check: Check) -> str:
     return f"First different at the stage {check.stage}"
 
 
-def _advice(check: Check) -> str:
+def _advice(record: CellRecord, check: Check) -> str:
     if check.target:
         return _INTERPRETED
     if check.stage == "entry":
         return _ENTRY
+    setter = _state_setter(record, check)
+    if setter is not None:
+        return _STATE.format(name=setter.attr, line=setter.lineno)
     return _STAGES.get(check.stage, _OWN) + _UNTIL_MENDED
+
+
+def _state_setter(record: CellRecord, check: Check) -> ast.Attribute | None:
+    """Return what in the compiled code sets a state that its tensors are made by."""
+    tree = parse(record, CELL)
+    compiled = record.compile(check.compile) if check.compile else None
+    scope: ast.AST | None = tree
+    if tree is not None and compiled is not None and compiled.name != CELL:
+        scope = enclosing_function(tree, compiled.first_line) if compiled.file == CELL else None
+    found = (node for node in ast.walk(scope or ast.Module([], [])))
+    return next((n for n in found if isinstance(n, ast.Attribute) and n.attr in _SETTERS), None)
 
 
 def _refs(record: CellRecord, check: Check, mismatch: Mismatch) -> list[Ref]:

@@ -18,6 +18,9 @@ __all__ = ["Mode", "choose"]
 #: Flags that speak of what the magic compiles, and so mean nothing where it compiles nothing.
 COMPILE_FLAGS = ("--fullgraph", "--backend", "--mode", "--dynamic", "--options")
 
+#: Functions of torch that change what tensors become.
+_STATE = ("inference_mode", "set_default_dtype", "set_default_tensor_type")
+
 _DEFINES = "the cell only defines things: there is no call to compile"
 
 
@@ -68,6 +71,8 @@ def _fitting(tree: ast.Module, namespace: Mapping[str, Any]) -> Mode:
     if not _works_with_tensors(tree, names):
         return Mode("as-is", "the cell uses no tensor and calls nothing of torch")
     if reason := _runs_backward(tree):
+        return Mode("as-is", reason)
+    if reason := _sets_state(tree, names):
         return Mode("as-is", reason)
     if why_not := obstacle(tree, namespace):
         return Mode("as-is", f"the cell's body cannot be compiled as one function: {why_not}")
@@ -130,6 +135,22 @@ def _runs_backward(tree: ast.Module) -> str:
         ):
             where = f"(line {node.lineno})"
             return f"the cell runs `{ast.unparse(node.func)}` {where}, which is autograd's"
+    return ""
+
+
+def _sets_state(tree: ast.Module, names: Names) -> str:
+    """Return why a cell is left alone whose tensors depend on a state that it sets.
+
+    In one function with what they act on, these are lost on the way through AOTAutograd.
+    """
+    for node in outside_definitions(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = names.value(node.func)
+        is_torchs = str(getattr(called, "__module__", "")).partition(".")[0] == "torch"
+        if is_torchs and getattr(called, "__name__", "") in _STATE:
+            where = f"`{ast.unparse(node.func)}` (line {node.lineno})"
+            return f"the cell uses {where}: compiled code loses its effect on results"
     return ""
 
 
