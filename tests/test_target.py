@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -406,6 +407,17 @@ def test_without_triton_it_says_what_to_install(shell, monkeypatch, version, sai
     ran = shell.run("%%dynamo --target cuda:90\n1")
     assert said in str(ran.error)
     assert "pip install 'dynamo_nb[target]'" in str(ran.error)
+
+
+def test_without_numpy_the_interpreter_says_what_to_install(shell, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "numpy" else find(name, *a)
+    )
+    ran = shell.run("%%dynamo --target cuda:90 --interpret\n1")
+    assert "--interpret needs numpy, which is not installed" in str(ran.error)
+    assert "pip install 'dynamo_nb[target]'" in str(ran.error)
+    assert client.problem("cuda:90") == ""
 
 
 def test_a_graph_that_cannot_travel_is_named(shell):

@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from dynamo_nb.record.launches import grid_of
+from dynamo_nb.record.stage_texts import text_of
 from dynamo_nb.target import trouble
 from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
-from dynamo_nb.record.stage_texts import text_of
 
 #: Modules of the worker that name what is private to torch or triton.
 MODULES = ("binary", "choices", "interpreting", "libdevice", "lower", "pretence", "variables")
@@ -125,6 +125,10 @@ def test_a_kernels_compiler_gives_its_reason(error, said):
         (ValueError(), "ValueError"),
         (AssertionError("Torch not compiled with CUDA enabled\nmore"), "an operator of it asks"),
         (RuntimeError("SkipFrame: BF16 is not supported"), "torch skips a graph"),
+        (
+            ModuleNotFoundError("No module named 'a'", name="a"),
+            "it needs a, which is not installed",
+        ),
     ],
 )
 def test_a_graphs_trouble_is_a_sentence(error, said):

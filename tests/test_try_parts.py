@@ -116,6 +116,29 @@ def test_verdicts(counts, error, verdict):
     assert _judged(run(counts, error=error), run((0, 1, 2))).verdict == verdict
 
 
+def test_fewer_breaks_because_less_is_printed_is_no_help():
+    silent = run((0, 0, 0), MENDS[0], differs=["output"])
+    assert _judged(silent, run((0, 1, 2))).verdict == "changes"
+    worse = run((0, 3, 3), differs=["output"])
+    assert _judged(worse, run((0, 1, 2))).verdict == "worse"
+    moved = run((0, 0, 0), differs=["value"])
+    assert _judged(moved, run((0, 1, 2))).verdict == "helps"
+
+
+def test_what_changes_the_output_is_listed_apart_with_its_cost():
+    changing = replace(SHOWN.trials[0], verdict="changes", differs=["output"])
+    found = replace(SHOWN, trials=[changing, SHOWN.trials[1]])
+    text, html = trials_text(found), trials_html(found)
+    assert "To paste" not in text
+    assert "none help" in text
+    said = "config.a = True: graph breaks 1 -> 0, its output is not the same; costs"
+    head = "Fewer costs, but the cell then prints something else"
+    assert f"{head}\n  {said}" in text
+    assert text.partition("Tried, and dropped")[2].count("config.a") == 0
+    assert head in html
+    assert "its output is not the same; costs" in html
+
+
 def test_an_error_that_is_gone_helps():
     assert _judged(run((0, 0, 0)), run((0, 0, 0), error="ValueError")).verdict == "helps"
 
@@ -197,7 +220,7 @@ SHOWN = Trials(
     cell=3,
     baseline=run((0, 1, 2)),
     trials=[
-        run((0, 0, 2), MENDS[0], verdict="helps", differs=["output"]),
+        run((0, 0, 2), MENDS[0], verdict="helps", differs=["value"]),
         run((0, 0, 0), MENDS[1], verdict="failed", error="Unsupported: <b>"),
     ],
     patterns=[Pattern(title="Do it so", before="a < b", after="b > a", lines=[7])],
@@ -209,7 +232,7 @@ def test_text():
     text = trials_text(SHOWN)
     assert "2 mends tried for cell [3]: 1 mend helps" in text
     assert "  import b\n  config.a = True\n" in text
-    assert "# line 4; graph breaks 1 -> 0, its output is not the same; costs" in text
+    assert "# line 4; graph breaks 1 -> 0, its value is not the same; costs" in text
     assert "%%dynamo --fullgraph: fails (Unsupported: <b>)" in text
     assert (
         "With a change of code (not tried)\n  Do it so (line 7)\n      - a < b\n      + b > a"

@@ -40,8 +40,10 @@ def _check_device(options: Options) -> None:
 
 def _check_targets(options: Options) -> None:
     from dynamo_nb.target import client
+    from dynamo_nb.target.jobs import COMPILE, INTERPRET
 
-    problems = (client.problem(spec) for spec in options.target)
+    kinds = [COMPILE, INTERPRET] if options.interpret else [COMPILE]
+    problems = (client.problem(spec, kinds) for spec in options.target)
     if problem := next(filter(None, problems), ""):
         raise UsageError(f"%%dynamo: {problem}")
 

@@ -139,7 +139,7 @@ def _tried(worker: Worker, wanted: list[Mend], answer: Trials) -> Trials:
     return replace(answer, baseline=baseline, trials=ranked, together=together)
 
 
-_VERDICTS = ("helps", "mixed", "same", "worse", "failed", "cut off")
+_VERDICTS = ("helps", "changes", "mixed", "same", "worse", "failed", "cut off")
 
 
 def _cost(trial: Trial) -> tuple[Any, ...]:
@@ -167,6 +167,8 @@ def _judged(trial: Trial, baseline: Trial) -> Trial:
         (False, True): "worse",
         (False, False): "same",
     }[better, worse]
+    if better and "output" in trial.differs:  # fewer breaks, because less is done
+        verdict = "changes"
     return replace(trial, verdict=verdict)
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import atexit
 import importlib.metadata
+import importlib.util
 import os
 import pickle
 import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future
 
 from dynamo_nb.target.devices import DEVICES
-from dynamo_nb.target.jobs import COMPILE, Answer, Job
+from dynamo_nb.target.jobs import COMPILE, INTERPRET, Answer, Job
 
 __all__ = ["Worker", "problem", "stop_all", "triton_version", "worker_for"]
 
@@ -22,8 +24,8 @@ _OLDEST = (3, 6)
 _INSTALL = "pip install 'dynamo_nb[target]'"
 
 
-def problem(spec: str) -> str:
-    """Return why there can be no worker for a target, or nothing."""
+def problem(spec: str, kinds: Iterable[str] = (COMPILE,)) -> str:
+    """Return why there can be no worker of these kinds for a target, or nothing."""
     if spec not in DEVICES:
         return f"unknown target {spec!r}; known: {', '.join(DEVICES)}"
     version = triton_version()
@@ -32,6 +34,8 @@ def problem(spec: str) -> str:
     if _numbers(version) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         return f"triton {version} is too old: --target needs {oldest} or newer: {_INSTALL}"
+    if INTERPRET in kinds and importlib.util.find_spec("numpy") is None:
+        return f"--interpret needs numpy, which is not installed: {_INSTALL}"
     return ""
 
 

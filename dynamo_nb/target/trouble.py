@@ -26,6 +26,8 @@ def of_a_graph(exc: BaseException) -> str:
             return meant
     if type(exc).__name__ == "UntakableError":  # a sentence of ours; its module imports torch
         return text
+    if isinstance(exc, ModuleNotFoundError) and exc.name:
+        return f"it needs {exc.name}, which is not installed: pip install {exc.name}"
     first = text.splitlines()[0] if text else ""
     return f"{type(exc).__name__}: {first}" if first else type(exc).__name__
 

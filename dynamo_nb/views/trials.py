@@ -38,12 +38,16 @@ _COSTS = ("eager run", "graph break", "recompile")
 
 _VERDICTS = {
     "helps": "helps",
+    "changes": "changes what is printed",
     "mixed": "helps in one, harms in another",
     "same": "no help",
     "worse": "makes it worse",
     "failed": "fails",
     "cut off": "cut off",
 }
+
+
+_CHANGING = "Fewer costs, but the cell then prints something else"
 
 
 class _Row(Struct, frozen=True, kw_only=True):
@@ -142,12 +146,13 @@ def trials_text(found: Trials) -> str:
         [f"dynamo try: {_headline(found)}"],
         list(_table(found)),
         list(_winners(found)),
+        list(_changing(found)),
         list(_others(found)),
         [line for pattern in found.patterns for line in _pattern(pattern)],
         [line for note in found.notes for line in _wrap(f"note: {one_line(note)}", "      ")],
     ]
     if found.patterns:
-        blocks[4].insert(0, "With a change of code (not tried)")
+        blocks[5].insert(0, "With a change of code (not tried)")
     return clean("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
 
@@ -178,8 +183,27 @@ def _winners(found: Trials) -> Iterator[str]:
         yield from _wrap(f"  {_together(found)}", "  ")
 
 
+def _changing(found: Trials) -> Iterator[str]:
+    """Yield the mends that help because the cell then does less."""
+    runs = [run for run in found.trials if run.verdict == "changes"]
+    if runs:
+        yield _CHANGING
+    for run in runs:
+        yield from _wrap(f"  {one_line(run.paste)}: {_price(run, found)}", "      ")
+
+
+def _price(run: Trial, found: Trials) -> str:
+    """Return what a mend gains, and what it costs."""
+    notes = [mend.note for mend in run.mends if mend.note]
+    return "; ".join([_effect(run, found), *notes])
+
+
+def _dropped(found: Trials) -> list[Trial]:
+    return [run for run in found.trials if run.verdict not in ("helps", "changes")]
+
+
 def _others(found: Trials) -> Iterator[str]:
-    others = [run for run in found.trials if run.verdict != "helps"]
+    others = _dropped(found)
     if others:
         yield "Tried, and dropped"
     for run in others:
@@ -238,9 +262,14 @@ def trials_html(found: Trials) -> str:
             together=_together(found),
             others=[
                 (one_line(run.paste), _VERDICTS[run.verdict], _effect(run, found))
-                for run in found.trials
-                if run.verdict != "helps"
+                for run in _dropped(found)
             ],
+            changing=[
+                (one_line(run.paste), _price(run, found))
+                for run in found.trials
+                if run.verdict == "changes"
+            ],
+            changing_title=_CHANGING,
             patterns=[(item, compact_lines(item.lines)) for item in found.patterns],
             notes=found.notes,
         )
