@@ -49,9 +49,10 @@ class Trial(_Data, frozen=True):
     `counts` are those of the run by noun, as in `record.difference.Side`. `compile_seconds` and
     `run_seconds` (the rest of the run, calls of compiled code for the most part) are measured.
     `verdict` is `helps`, `changes` (it helps, and the cell then prints something else), `same`,
-    `worse`, `mixed`, `failed` or `cut off`, compared to the cell as it is; `error` is what the run raised, or that it `was_cut_off` for the time it took. `differs` names
-    what else is not as it was: `value`, `output`. `prevented` tells what the run was kept from
-    doing, because it can't be taken back: `writes a file`.
+    `worse`, `mixed`, `failed` or `cut off`, compared to the cell as it is; `error` is what the run
+    raised, or that it `was_cut_off` for the time it took. `differs` names what else is not as it
+    was: `value`, `output`. `prevented` tells what the run was kept from doing, because it can't be
+    taken back: `writes a file`.
     """
 
     mends: list[Mend] = []
