@@ -24,6 +24,7 @@ REACHES_UP = {
         "dynamo_nb.views.html",
         "dynamo_nb.views.text",
     },
+    "dynamo_nb.record.types.compiles": {"dynamo_nb.views.brief"},
     "dynamo_nb.record.types.guards": {"dynamo_nb.views.costs"},
     "dynamo_nb.record.types.steps": {"dynamo_nb.views.steps"},
     "dynamo_nb.record.difference": {"dynamo_nb.views.diff"},

@@ -72,3 +72,4 @@ def test_in_a_report(shell):
         ran.report.split()
     )
     assert "torch_dynamo_resume" not in ran.report
+    assert "value kept across" not in ran.report

@@ -10,6 +10,7 @@ from dynamo_nb.record.types import (
     Call,
     CellError,
     CellRecord,
+    Compile,
     Finding,
     RecompileReason,
     StackFrame,
@@ -333,8 +334,13 @@ def test_a_record_is_one_line_and_shows_itself_as_the_report(name: str):
     record = samples.SAMPLES[name]()
     assert "\n" not in repr(record)
     assert len(repr(record)) < 400
+    assert all("\n" not in repr(entry) and len(repr(entry)) < 400 for entry in record.compiles)
     assert str(record) == to_text(record)
     assert record._repr_html_() == to_html(record)
+
+
+def test_a_compiles_line_says_what_it_made():
+    assert repr(Compile(compile_id="0/1", name="f")) == "<Compile 0/1 of f: no graph>"
 
 
 def test_a_records_line_says_what_is_in_it():

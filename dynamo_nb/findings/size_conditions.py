@@ -56,6 +56,8 @@ def condition(record: CellRecord, cause: RecompileCause) -> Condition | None:
     frame = _asking_frame(record, cause) or reason.frame
     line = frame.line if frame is not None and frame.file == CELL else None
     guard = readable(reason.guard)
+    if reason.name:  # a value kept across a break has a better name than its source
+        guard = guard.replace(readable(reason.source), reason.name)
     if frame is not None and _is_branch(record, frame):
         text = f"{place(frame)} branches on it, and the entry is for `{guard}` alone"
         return Condition(text=text, advice=_BRANCH_ADVICE, line=line)

@@ -94,6 +94,12 @@ class Compile(Data, frozen=True):
     binaries: list[Binary] = []
     eager_operators: dict[str, int] = {}
 
+    def __repr__(self) -> str:
+        """Return the compile on one line: all of it would be many pages."""
+        from dynamo_nb.views.brief import compile_line
+
+        return compile_line(self)
+
     @property
     def key(self) -> str:
         """The compile's name in a `Ref`: its id, or its alias where the id comes twice."""
