@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from dynamo_nb.record.causes import nearest_first
 from dynamo_nb.record.types import (
     CELL,
     Call,
@@ -69,13 +70,14 @@ def test_the_reason_against_the_nearest_entry_is_shown():
     assert reason is not None
     assert (reason.entry, reason.was, reason.now) == ("0/4", "4", "5")
     against = [
-        RecompileReason(entry="0/9"),
-        RecompileReason(entry="0/10", source="L['x']"),
-        RecompileReason(entry="0/11"),
-        RecompileReason(entry="0/11"),
+        RecompileReason(entry="0/9", name="x"),
+        RecompileReason(entry="0/10", name="x"),
+        RecompileReason(entry="0/11", name="x"),
+        RecompileReason(entry="0/11", name="y"),
     ]
-    reason = main_reason(msgspec.structs.replace(record.compiles[1], recompile_reasons=against))
-    assert reason is against[1]
+    entry = msgspec.structs.replace(record.compiles[1], recompile_reasons=against)
+    entry = msgspec.structs.replace(entry, recompile_reasons=nearest_first(entry))
+    assert main_reason(entry) is against[1]
 
 
 def test_what_ran_eagerly_says_why():
