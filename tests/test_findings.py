@@ -127,6 +127,22 @@ def test_breaks_inside_pythons_library_are_one_finding_at_the_line_that_calls_it
     assert "logs nothing" in found.advice
 
 
+def test_what_dynamo_traces_in_place_of_c_code_is_neither_named_nor_advised() -> None:
+    stack = [
+        at(7),
+        at(249, "iterencode", "json/encoder.py"),
+        at(505, "instantiate", "torch/_dynamo/polyfills/__init__.py"),
+    ]
+    hints = ["Avoid calling `type.__new__` in your code."]
+    entry = compiled("0/0", graph_breaks=[broke(*stack, hints=hints)])
+    found = only(find(record(entry)), "graph-break")
+    assert (found.line, found.frame) == (7, at(7))
+    assert "json/encoder.py:249" in found.message
+    assert "polyfills" not in found.message
+    assert "type.__new__" not in found.advice
+    assert "out of the compiled function" in found.advice
+
+
 def test_breaks_inside_a_package_stay_apart() -> None:
     compiles = [
         compiled("0/0", graph_breaks=[broke(at(7), at(n, "forward", "package/model.py"))])

@@ -48,7 +48,7 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
         mend = (
             _logging_advice(first)
             or line_advice(record, _shown(found), first.kind)
-            or advice(first.kind, first.explanation, first.hints, _OTHER_ADVICE)
+            or advice(first.kind, first.explanation, _hints(found), _OTHER_ADVICE)
         )
         yield Finding(
             code="graph-break",
@@ -61,6 +61,15 @@ def graph_break(record: CellRecord) -> Iterator[Finding]:
             frame=found.frame if not _is_dynamos(found.frame) else _shown(found),
             refs=[Ref(compiled.key, "break", str(index)) for compiled, index in found.breaks],
         )
+
+
+def _hints(found: BreakPlace) -> list[str]:
+    """Return torch's hints, but for what Dynamo traces in place of code that is written in C.
+
+    They are about that code, and nobody wrote it.
+    """
+    stack = found.first.user_stack
+    return [] if stack and _is_dynamos(stack[-1]) else found.first.hints
 
 
 def _logging_advice(first: GraphBreak) -> str:
@@ -101,7 +110,7 @@ def _further(found: BreakPlace) -> str:
     """Name the places inside Python's own library that break when it then runs by itself."""
     shown = _shown(found)
     said = (shown.file, shown.line) if shown else None
-    further = [place(f) for f in found.inside if (f.file, f.line) != said]
+    further = [place(f) for f in found.inside if (f.file, f.line) != said and not _is_dynamos(f)]
     if not further:
         return ""
     left = f", … {len(further) - _SHOWN} more" if len(further) > _SHOWN else ""
