@@ -405,3 +405,68 @@ def test_inference_mode_has_its_effect(shell: Shell) -> None:
     """
     assert run(shell, cell).value is True
     assert shell.record.mode == "as-is"
+
+
+# ------------------------------------------------------------------ attributes, keys, classes
+
+
+PRESENCE = """
+class C: pass
+def f(x, v):
+    return {body}
+bare, tagged = C(), C()
+tagged.z = 2
+x, y = torch.ones(3), torch.ones(3)
+y.z = 2
+f(x, {first})
+f(x, {second})
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "second", "says"),
+    [
+        ("x + 1 if hasattr(v, 'z') else -x", "bare", "tagged", "`hasattr(v, 'z')` changed (False"),
+        ("x + getattr(v, 'z', 1)", "bare", "tagged", "`hasattr(v, 'z')` changed (False -> True)"),
+        ("v + 1 if hasattr(v, 'z') else -v", "x", "y", "`hasattr(v, 'z')` changed (False -> True)"),
+        ("x + 1 if 'a' in v else x * 2", "{}", "{'a': 1}", "`'a' in v` changed (False -> True)"),
+        ("x + 1 if 1 in v else x * 2", "{1}", "{2}", "`1 in v` changed (True -> False)"),
+    ],
+)
+def test_what_a_value_has_now_or_lacks_is_named(
+    shell: Shell, body: str, first: str, second: str, says: str
+) -> None:
+    cell = PRESENCE.format(body=body, first=first, second=second)
+    found = only(shell, cell, "recompile")
+    assert says in found.message
+    assert "as a tensor" not in found.advice
+    assert "torch.where" not in found.advice
+
+
+def test_a_key_that_the_function_adds_invalidates_its_own_entry(shell: Shell) -> None:
+    cell = """
+    cache = {}
+    def f(x):
+        if "k" in cache:
+            return x + cache["k"]
+        cache["k"] = x * 2
+        return x
+    f(torch.ones(3))
+    f(torch.ones(3))
+    """
+    found = only(shell, cell, "self-invalidating-guard")
+    assert found.line == 6
+    assert "change `cache` outside" in found.advice
+
+
+def test_a_class_that_is_defined_again_is_another_class(shell: Shell) -> None:
+    cell = """
+    def f(x, o):
+        return x + o.v
+    for _ in range(2):
+        T = type("T", (), {"v": 1})
+        f(torch.ones(3), T())
+    """
+    found = only(shell, cell, "recompile")
+    assert "`type(o)` changed (T -> another T)" in found.message
+    assert "Make the class once" in found.advice

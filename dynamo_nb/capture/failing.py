@@ -12,6 +12,7 @@ from torch._C._dynamo.guards import RelationalGuard
 from dynamo_nb.capture.ambient import STATE_KINDS, changed_state
 from dynamo_nb.capture.identities import without_addresses
 from dynamo_nb.capture.memory import Entry, names, seen
+from dynamo_nb.capture.presence import changed_presence
 from dynamo_nb.capture.tensor_changes import tensor_changes, told_change
 from dynamo_nb.capture.trees import children, managers
 
@@ -204,7 +205,9 @@ class _Check:
 
     def _failures(self, source: str, kind: str, text: str) -> Iterator[dict[str, Any]]:
         """Yield what one failing guard says: a tensor's may fail in several properties."""
-        for change in self._tensor_changes(source) or [self._change(source, kind, text)]:
+        asked = changed_presence(_code(text), source, self._name(source) or source)
+        changes = [asked] if asked else self._tensor_changes(source)
+        for change in changes or [self._change(source, kind, text)]:
             yield self._told(source, change[0], kind, text, *change[1:])
 
     def _told(
@@ -265,8 +268,9 @@ class _Check:
             told = _code(text).rpartition(" == ")[2] if was is None else ""
             then = str(was.length) if was is not None and was.length is not None else told
             return f"len({self._name(source) or source})", then, str(now.length)
-        if was is not None and was.type != now.type:
-            return f"type({self._name(source) or source})", was.type, now.type
+        if was is not None and (was.type != now.type or "TYPE_MATCH" in kind):
+            another = "another " if was.type == now.type else ""
+            return f"type({self._name(source) or source})", was.type, another + now.type
         then = was.text if was is not None else _code(text).partition(f"{source} == ")[2]
         another = "another " if then == now.text and "ID" in kind else ""
         return self._name(source), then, another + now.text

@@ -49,6 +49,12 @@ _BY_MARK = (
     ),
     (".dtype", "Convert the tensor before the call, so that all calls have the same dtype."),
     (".dim()", "Pass tensors with the same number of dimensions, or accept one entry for each."),
+    (
+        "HASATTR",
+        "Give every object the attribute (None, say, where it has no value), or accept one entry "
+        "for each.",
+    ),
+    ("_CONTAINS", "Build it with the same keys each time, or accept one entry for each."),
     ("list(", "Build the dict with the same keys in the same order each time."),
     ("type(", "Pass the same type each time, or accept one entry for each."),
     (
@@ -88,6 +94,10 @@ _ANOTHER = (
     "Pass the very same object each time (make it once, before the calls), or accept one entry "
     "for each."
 )
+_CLASS_AGAIN = (
+    "Make the class once, before the calls: one that is defined again is another class, whatever "
+    "its name."
+)
 _CHOICE = (
     "Accept one entry for each: with each the code is another graph. Or choose before the call."
 )
@@ -121,6 +131,8 @@ def recompile_advice(cause: RecompileCause) -> str:
     reason = cause.first
     if cause.name.endswith("]") and ".size()" in cause.name and reason.now in ("0", "1"):
         return _SMALL_SIZE
+    if cause.name.startswith("type(") and reason.now.startswith("another "):
+        return _CLASS_AGAIN
     hint = "allow_unspec_int_on_nn_module" if "allow_unspec_int_on" in reason.text else ""
     clues = f"{hint} {reason.kind} {cause.name}"
     rows = _BY_MARK_OF_ARRAY if "___from_numpy(" in reason.source else _BY_MARK

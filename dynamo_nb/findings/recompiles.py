@@ -77,7 +77,7 @@ def self_invalidating_guard(record: CellRecord) -> Iterator[Finding]:
                 f"`{_function(cause)}` changes `{cause.name}`, on which its own entries are "
                 "guarded: the next call finds that none fits."
             )
-            changed = _LENGTH.sub(r"\1", cause.name)
+            changed = _changing(cause.name)
             advice = (
                 f"Return the value and change `{changed}` outside of the "
                 "compiled function, or keep it in a tensor."
@@ -188,8 +188,15 @@ def _mutation_line(record: CellRecord, cause: RecompileCause) -> int | None:
     """Return the cell's line on which the function that reads a value changes it."""
     tree = parse(record, CELL) if cause.frame and cause.frame.file == CELL else None
     reader = enclosing_function(tree, cause.frame.line) if tree and cause.frame else None
-    expression = cause.name.removeprefix("len(").removesuffix(")").partition(" (")[0]
-    return mutation_line(reader, expression) if reader else None
+    return mutation_line(reader, _changing(cause.name)) if reader else None
+
+
+def _changing(name: str) -> str:
+    """Return the expression that code changes when what bears this name changes."""
+    asked = next((found for pattern in _ASKED if (found := pattern.match(name))), None)
+    if asked is None:
+        return name.partition(" (")[0]
+    return ".".join(part for part in (asked["owner"], asked.groupdict().get("item")) if part)
 
 
 def _reading_line(record: CellRecord, cause: RecompileCause) -> int | None:
@@ -265,4 +272,9 @@ _ARGUMENT = re.compile(
     r"(?:___from_numpy\()?L\['\w+'\](?:\[[^\]]+\])*\)?(?:\.(?:size|stride)\(\)\[\d+\])?"
 )
 
-_LENGTH = re.compile(r"len\((.+)\)")
+#: Names of what is asked of a value: its length, an attribute or a key that it may have.
+_ASKED = (
+    re.compile(r"len\((?P<owner>.+?)(?: \(.+\))?\)$"),
+    re.compile(r"hasattr\((?P<owner>.+), '(?P<item>\w+)'\)$"),
+    re.compile(r".+ in (?P<owner>[\w.\[\]']+)$"),
+)
