@@ -145,7 +145,7 @@ class Notebook:
         self.page = page
         path = f"lab/tree/{name}?reset" if kind == "lab" else f"notebooks/{name}"
         page.goto(f"{address}/{path}")
-        page.wait_for_selector(".jp-Notebook .jp-Cell .cm-content")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell .cm-content")
         self.wait_for_kernel()
 
     def wait_for_kernel(self) -> None:

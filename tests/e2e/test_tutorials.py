@@ -54,9 +54,9 @@ def run_all(notebook: Notebook) -> None:
     """Run all cells; a kernel that is just up may ask which it is, or drop what it is asked."""
     for _ in range(10):
         notebook.accept()
-        notebook.page.locator(".lm-MenuBar-item", has_text="Run").click()
-        notebook.page.get_by_text("Run All Cells", exact=True).click()
-        with contextlib.suppress(PlaywrightTimeout):
+        with contextlib.suppress(PlaywrightTimeout):  # a question may come at any time
+            notebook.page.locator(".lm-MenuBar-item", has_text="Run").click(timeout=4000)
+            notebook.page.get_by_text("Run All Cells", exact=True).click(timeout=4000)
             notebook.page.wait_for_function(_BEGUN, timeout=4000)
             return
 
