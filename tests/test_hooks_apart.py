@@ -11,6 +11,7 @@ import torch
 from dynamo_nb.capture import Capture, hooks
 from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from tests import snapshot
+from tests.standins import replay, tune
 
 HOOKS = hooks.HOOKS
 NAMES = [hook.name for hook in HOOKS]
@@ -32,7 +33,7 @@ class BrokenRecorder:
         self.note_failure = recorder.note_failure
 
     emit = inside_graph = meet = progress = explode
-    codes = events = property(explode)
+    codes = events = graph = property(explode)
 
 
 class BrokenHooked(Hooked):
@@ -78,7 +79,10 @@ def work(x: torch.Tensor) -> torch.Tensor:
 
 
 def train() -> list[float]:
-    """Make every hook do its work: compile, break, recompile, hit, go backward, refuse a frame."""
+    """Make every hook do its work: compile, break, recompile, hit, go backward, refuse a frame.
+
+    What only a GPU does is done by stand-ins.
+    """
     torch._dynamo.reset()
     compiled = torch.compile(work)
     results = []
@@ -88,6 +92,8 @@ def train() -> list[float]:
         loss.backward()
         results += [loss.item(), *x.grad.tolist()]
     torch.compile(numbers)(2)
+    tune()
+    replay()
     return results
 
 

@@ -6,14 +6,12 @@ these torch's own methods run on stand-ins for what only a GPU gives.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from torch._guards import CompileId
 from torch._inductor import cudagraph_trees
 from torch._inductor.cudagraph_trees import (
     CompilationMode,
@@ -28,8 +26,7 @@ import dynamo_nb
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.text import to_text
 from tests.conftest import Shell
-
-FIRST = CompileId(frame_id=0, frame_compile_id=0)
+from tests.standins import FIRST, Autotuner
 
 BMM = """\
 %%dynamo --options max_autotune=True
@@ -69,49 +66,6 @@ def test_the_hooks_are_off_again() -> None:
 
 
 # ------------------------------------------------------------------ Triton kernels
-
-
-class Config:
-    num_warps = 4
-
-    def __init__(self, block: int) -> None:
-        self.block = block
-
-    def all_kwargs(self) -> dict[str, Any]:
-        return {"XBLOCK": self.block, "num_warps": self.num_warps, "maxnreg": None}
-
-
-class Launcher:
-    n_regs, n_spills = 24, 0
-
-    def __init__(self, block: int) -> None:
-        self.config, self.shared = Config(block), block
-
-
-class Autotuner:
-    """What torch's methods ask of a `CachingAutotuner` once its kernels are compiled."""
-
-    reset_to_zero_args = _make_launchers = _dynamic_scale_rblock = lambda *_, **__: None
-    _precompile_worker = _close_static_launcher = reset_to_zero_args
-    is_statically_launchable = reset_to_zero_args
-    device_props = SimpleNamespace(warp_size_or_default=32)
-    coordesc_tuner = SimpleNamespace(cache_benchmark_result=lambda *_: None)
-
-    def __init__(self, name: str, compile_id: Any, milliseconds: dict[int, float]) -> None:
-        self.inductor_meta = {"kernel_name": name}
-        self.fn = SimpleNamespace(fn=test_the_hooks_are_off_again, __name__=name)
-        self.compile_id, self.is_backward = compile_id, False
-        self.lock, self._plugins = threading.Lock(), ()
-        self.milliseconds = milliseconds
-        self.launchers = [Launcher(block) for block in milliseconds]
-        asm = {"ptx": ".target sm_90\n\tret;", "cubin": b"1234"}
-        self.compile_results = [
-            SimpleNamespace(config=launcher.config, kernel=SimpleNamespace(asm=asm))
-            for launcher in self.launchers
-        ]
-
-    def bench(self, launcher: Any, *_: Any, **__: Any) -> float:
-        return self.milliseconds[launcher.config.block]
 
 
 def compiled_relu() -> str:
