@@ -28,7 +28,7 @@ from dynamo_nb.views.model import cell_lines, final_breaks
 from dynamo_nb.views.passes import pass_sections
 from dynamo_nb.views.plain import compact_lines, plural, value_text
 from dynamo_nb.views.ran import ran_sections
-from dynamo_nb.views.steps import StepRow, rows, steps_text
+from dynamo_nb.views.steps import StepRow, own_rows, rows, steps_text
 from dynamo_nb.views.targets import target_sections
 
 __all__ = ["compile_sections"]
@@ -201,7 +201,11 @@ def bytecode(entry: Compile, context: Context) -> Iterator[Section]:
 
 
 def steps(entry: Compile, context: Context) -> Iterator[Section]:
-    """Yield Dynamo's walk over the bytecode: the stack that each instruction met, what it did."""
+    """Yield Dynamo's walk over the bytecode: the stack that each instruction met, what it did.
+
+    Below a cell it is without the code of libraries, which the page has.
+    """
+    columns = "line|offset|instruction|stack|did"
 
     def row(item: StepRow) -> tuple[tuple[object, ...], str]:
         offset = item.instruction.offset
@@ -213,9 +217,18 @@ def steps(entry: Compile, context: Context) -> Iterator[Section]:
             item.effect,
         ), context.marks.of(item.instruction.frame)
 
-    if entry.steps is not None:
+    if entry.steps is not None and not context.limits.exact:
+        own = own_rows(entry.steps)
+        others = len(own) < len(entry.steps.steps)
+        yield Section(
+            title="steps",
+            summary=plural(len(own), "instruction") + (", libraries' code apart" if others else ""),
+            blocks=[table(columns, own, row, context.limits)],
+            rank=55,
+        )
+    elif entry.steps is not None:
         shown = list(islice(rows(entry.steps), context.limits.rows + 1))
-        block = table("line|offset|instruction|stack|did", shown, row, context.limits)
+        block = table(columns, shown, row, context.limits)
         left = max(len(entry.steps.steps) - context.limits.rows, 0)
         yield Section(
             title="steps",

@@ -11,7 +11,7 @@ from dynamo_nb.record.naming import readable
 from dynamo_nb.record.types import Instruction, Step, Steps
 from dynamo_nb.views.plain import brief, clean, clip, place, plural, scrub
 
-__all__ = ["StepRow", "rows", "steps_text", "to_html", "to_text"]
+__all__ = ["StepRow", "own_rows", "rows", "steps_text", "to_html", "to_text"]
 
 _SHOWN = 200  # steps, in what a notebook shows
 _WIDTH = 110
@@ -71,6 +71,16 @@ def rows(steps: Steps) -> Iterator[StepRow]:
             },
             added=list(_added(step)),
         )
+
+
+def own_rows(steps: Steps) -> list[StepRow]:
+    """Return the steps in the file that the compiled function is in: it and its helpers.
+
+    How many instructions a library's code has also depends on Python's patch release.
+    """
+    files = [steps.codes[frame.code].file for frame in steps.frames]
+    pairs = zip(rows(steps), steps.steps, strict=True)
+    return [row for row, step in pairs if files[step.frame] == files[0]]
 
 
 def _following(steps: Steps) -> dict[int, Step]:

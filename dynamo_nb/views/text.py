@@ -36,6 +36,7 @@ from dynamo_nb.views.phrases import (
 )
 from dynamo_nb.views.plain import brief, clean, clip, excerpt, one_line, place, plural, scrub, some
 from dynamo_nb.views.ran import cudagraph_lines, ran_lines
+from dynamo_nb.views.steps import own_rows
 from dynamo_nb.views.targets import PREDICTED, target_lines
 from dynamo_nb.views.timings import kernel_time_text, timing_text
 
@@ -295,9 +296,11 @@ def _steps(record: CellRecord) -> Iterator[str]:
     """Yield how many instructions Dynamo interpreted, and how to see them."""
     stepped = [entry for entry in record.compiles if entry.steps is not None]
     if stepped:
-        counts = some(f"{len(e.steps.steps)} in {e.key}" for e in stepped if e.steps)
+        own = {e.key: len(own_rows(e.steps)) for e in stepped if e.steps}
+        others = any(own[e.key] < len(e.steps.steps) for e in stepped if e.steps)
+        counts = some(f"{count} in {key}" for key, count in own.items())
         yield from _wrap(
-            f"Bytecode interpreted: {counts}; "
+            f"Bytecode interpreted{', libraries apart' if others else ''}: {counts}; "
             f'print(dynamo_nb.last().compile("{stepped[0].key}").steps) shows each step'
         )
 
