@@ -18,7 +18,7 @@ __all__ = ["Outcome", "differences", "run"]
 #: Names that Dynamo itself installs in the globals of what it compiles.
 DYNAMOS = re.compile(
     r"__import_\w+|__compiled_fn_|__resume_at_|torch_dynamo_resume_in_|__builtins_dict__"
-    r"|_\w*\d{9,}_c\d+$"  # by the id of what it holds, and a counter
+    r"|_\w*\d{5,}_c\d+$"  # by the id of what it holds, and a counter
 )
 #: IPython's names for the cell's text, which the magic's line is a part of.
 INPUTS = re.compile(r"In$|_ih$|_i+$|_i\d+$")

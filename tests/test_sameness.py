@@ -35,6 +35,8 @@ BY_HAND = {
     ),
     # a compiled function does not see a hook that is added to a module it has inlined
     "hook_in_function": ("predict(torch", 'torch.compile(predict, backend="eager")(torch'),
+    # what raises while it is traced passes the `except` around it
+    "except_passed": ("seven(torch", 'torch.compile(seven, backend="eager")(torch'),
     # what raises after a graph break does so in a resume function, which is one more frame
     "interrupted": ("stop(torch", 'torch.compile(stop, backend="eager")(torch'),
 }

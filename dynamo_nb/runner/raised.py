@@ -13,6 +13,9 @@ __all__ = ["error_of"]
 #: The parts of torch that stand between a graph's call and its operators.
 _COMPILER = re.compile(r"\btorch[/\\]_(?:dynamo|functorch|inductor)[/\\].*")
 
+#: Where Dynamo compiles a frame.
+_COMPILING = re.compile(r"\btorch[/\\]_dynamo[/\\]convert_frame\.py$")
+
 #: Torch's files, and code that it makes.
 _TORCHS = re.compile(r"\btorch[/\\]|^<eval_with_key>|\btorchinductor_")
 
@@ -46,6 +49,8 @@ def _raised_by(trace: TracebackType | None, message: str) -> str:
     below = frames[calls[-1] + 1 :] if calls else []
     if not below or not all(_TORCHS.search(code.co_filename) for code, _ in below):
         return ""
+    if any(_COMPILING.search(code.co_filename) for code, _ in below):
+        return ""  # what follows a graph break could not be compiled
     code, line = below[-1]
     compiler = _COMPILER.search(code.co_filename)
     if compiler:
