@@ -66,7 +66,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 class Surroundings:
-    """What a call depends on besides its arguments and names: modes, defaults, random state, ...."""
+    """What a call depends on besides its arguments and names: modes, defaults, random state."""
 
     def __init__(self) -> None:
         self.random = random_state()
