@@ -23,7 +23,7 @@ from dynamo_nb.views.plain import compact_lines, plural, size_text, span_text, v
 from dynamo_nb.views.plot import rooflines
 from dynamo_nb.views.roofline import floor_text, measured_text
 
-__all__ = ["folded_sections", "kernel_sections", "module_section", "output_code"]
+__all__ = ["folded_sections", "kernel_marks", "kernel_sections", "module_section", "output_code"]
 
 #: Lines of generated code that say nothing of the kernel.
 _BOILERPLATE = re.compile(r"^(#include|import |from |triton_helpers\.set_driver|$)")
@@ -62,7 +62,7 @@ def _overview(entry: Compile, context: Context) -> Section:
             kernel.calls or "",
             size_text(kernel.bytes),
             "" if kernel.flops is None else f"{kernel.flops:,}",
-        ), _marks(entry, kernel, context)
+        ), kernel_marks(entry, context, kernel)
 
     columns = "name|language|direction|fused nodes|lines|calls|memory|operations"
     return Section(
@@ -83,9 +83,10 @@ def _launches(entry: Compile) -> str:
     return f"{count}, {plural(now, 'launch')} in place of {plural(before, 'operator')} of eager"
 
 
-def _marks(entry: Compile, kernel: Kernel, context: Context) -> str:
-    nodes = kernel_nodes(entry, kernel)
-    return context.marks.of_lines(sorted(cell_lines(nodes)) or [entry.call_line])
+def kernel_marks(entry: Compile, context: Context, *kernels: Kernel) -> str:
+    """Return the marks of the cell's lines that kernels come from, else of the call's line."""
+    lines = {line for kernel in kernels for line in cell_lines(kernel_nodes(entry, kernel))}
+    return context.marks.of_lines(sorted(lines) or [entry.call_line])
 
 
 def _direction(graph: str) -> str:
@@ -107,7 +108,7 @@ def _page(entry: Compile, kernel: Kernel, context: Context) -> Section:
         summary=compact_lines(cell_lines(nodes)) + note,
         blocks=[*blocks, *([shown] if shown is not None else [])],
         rank=30,
-        marks=_marks(entry, kernel, context),
+        marks=kernel_marks(entry, context, kernel),
     )
 
 
@@ -271,7 +272,7 @@ def module_section(
 ) -> Section:
     """Return one module: where a kernel is defined, the line carries those it comes from."""
     marks = {
-        kernel.code_line: _marks(entry, kernel, context)
+        kernel.code_line: kernel_marks(entry, context, kernel)
         for kernel in kernels
         if kernel.graph == output.graph and kernel.code_line
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Binary, Choice, Compile, CudagraphUse, Kernel, Tuning
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.model import cell_lines, kernel_nodes
+from dynamo_nb.views.kernels import kernel_marks
 from dynamo_nb.views.plain import brief, one_line, plural, time_text
 from dynamo_nb.views.targets import binary_text, config_text, stage_sections
 
@@ -83,7 +83,6 @@ def _tunings(entry: Compile, context: Context) -> Iterator[Section]:
         tuning, choice = item
         best = tuning.choices[0].microseconds
         kernels = [kernel for kernel in entry.kernels if tuning.is_of(kernel)]
-        lines = {line for kernel in kernels for line in cell_lines(kernel_nodes(entry, kernel))}
         return (
             tuning.operation or tuning.kernel,
             tuning.graph.partition(".")[2],
@@ -92,7 +91,7 @@ def _tunings(entry: Compile, context: Context) -> Iterator[Section]:
             choice.detail,
             _time(choice) if choice.microseconds is not None else "could not run",
             f"{choice.microseconds / best:.2f}" if best and choice.microseconds else "",
-        ), context.marks.of_lines(sorted(lines) or [entry.call_line])
+        ), kernel_marks(entry, context, *kernels)
 
     rows = [(tuning, choice) for tuning in entry.tunings for choice in tuning.choices]
     if rows:
@@ -125,9 +124,7 @@ def _binary(entry: Compile, kernel: Kernel, binary: Binary, context: Context) ->
     def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
         return item, ""
 
-    marks = context.marks.of_lines(
-        sorted(cell_lines(kernel_nodes(entry, kernel))) or [entry.call_line]
-    )
+    marks = kernel_marks(entry, context, kernel)
     facts = [("ran with", config_text(binary)), ("takes", binary_text(binary))]
     yield Section(
         title=f"binary of {kernel.name}",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.kernels import folded_sections, module_section
+from dynamo_nb.views.kernels import folded_sections, kernel_marks, module_section
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
@@ -125,7 +125,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
             f"{len(binary.candidates)}" if binary else "",
             size_text(kernel.bytes),
             target_floor_text(target, entry, kernel),
-        ), _marks(entry, kernel, context)
+        ), kernel_marks(entry, context, kernel)
 
     def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
         return item, ""
@@ -176,11 +176,6 @@ def config_text(binary: Binary) -> str:
     return ", ".join(f"{key}={value}" for key, value in binary.config.items())
 
 
-def _marks(entry: Compile, kernel: Kernel, context: Context) -> str:
-    nodes = kernel_nodes(entry, kernel)
-    return context.marks.of_lines(sorted(cell_lines(nodes)) or [entry.call_line])
-
-
 def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) -> Iterator[Section]:
     binary = target.binary(kernel) or Binary(kernel=kernel.name)
     nodes = {node.name: node for node in kernel_nodes(entry, kernel)}
@@ -188,7 +183,7 @@ def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) ->
         int(number): _line_marks(names, nodes, entry, context)
         for number, names in binary.source_nodes.items()
     }
-    marks = _marks(entry, kernel, context)
+    marks = kernel_marks(entry, context, kernel)
     yield Section(
         title=f"{target.spec} kernel {kernel.name}",
         summary=binary_text(binary) if binary.texts or binary.error else "",
