@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from dynamo_nb.findings import find
 from dynamo_nb.findings.fusion import COSTLY_BYTES
@@ -18,6 +19,7 @@ from dynamo_nb.record.types import (
     NotFused,
     SkippedCudagraph,
     StackFrame,
+    Target,
 )
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.kernels import readable
@@ -196,6 +198,22 @@ def test_kernel_not_fused_is_told_where_it_costs():
     assert "2.1 MB" in finding.message
     assert "different sizes (8; then one element, reduced over 8)" in finding.message
     assert not findings(a_record([pair(COSTLY_BYTES - 1)]), "kernel-not-fused")
+
+
+def test_kernel_not_fused_tells_of_targets_what_is_not_so_here():
+    def of(spec: str, item: NotFused) -> Target:
+        graph = f"{spec}/{item.graph}"
+        graphs = [replace(each, name=graph) for each in here.compiles[0].graphs]
+        return Target(spec=spec, graphs=graphs, unfused=[replace(item, graph=graph)])
+
+    here = a_record([pair(COSTLY_BYTES)])
+    moved = pair(COSTLY_BYTES, "memory deps did not match")
+    targets = [of("cuda:80", pair(COSTLY_BYTES)), of("cuda:80", moved), of("cuda:90", moved)]
+    record = replace(here, compiles=[replace(here.compiles[0], targets=targets)])
+    first, second = findings(record, "kernel-not-fused")
+    assert first.message.startswith("`aten.exp` (line 3) and ")
+    assert second.message.startswith("For cuda:80 and cuda:90, as predicted: `aten.exp` (line 3) ")
+    assert (second.line, second.refs[0].key) == (4, "cuda:80/post_grad.inference/cpp_fused_0")
 
 
 @pytest.mark.parametrize(

@@ -352,11 +352,64 @@ def test_the_report_names_what_a_binary_takes(shell):
 def test_kernels_have_their_bytes_and_the_floor_of_the_data_sheet(shell):
     body = "import torch\ntorch.compile(lambda x: x.relu() * 2)(torch.ones(1024, 1024))\n"
     assert shell.run(magic("--target cuda:90") + body).error is None
-    ((entry, target),) = targets(shell.record)["cuda:90"]
+    ((_, target),) = targets(shell.record)["cuda:90"]
     (kernel,) = target.kernels
     assert (kernel.bytes, kernel.flops) == (2 << 22, 2 << 20)
     # 8 MiB at 3.35 TB/s
-    assert target_floor_text(target, entry, kernel) == "2.5 µs, bound by memory"
+    assert target_floor_text(target, kernel) == "2.5 µs, bound by memory"
+
+
+@pytest.mark.parametrize(
+    ("setup", "product", "dtype", "text"),
+    [
+        # 2 x 4096^3 operations at 67, 494.5, 989.5 and 1979 TFLOP/s
+        ("", "a.float() @ a.float()", "float32", "2.05 ms, bound by arithmetic"),
+        (
+            "torch.set_float32_matmul_precision('high')",
+            "a.float() @ a.float()",
+            "tf32",
+            "278 µs, bound by arithmetic",
+        ),
+        ("", "a @ a", "float16", "139 µs, bound by arithmetic"),
+        (
+            "one = torch.ones(()); eight = a.to(torch.float8_e4m3fn)",
+            "torch._scaled_mm(eight, eight.t(), one, one, out_dtype=torch.bfloat16)",
+            "float8_e4m3fn",
+            "69.4 µs, bound by arithmetic",
+        ),
+    ],
+)
+def test_a_product_has_the_rate_of_what_it_multiplies(shell, setup, product, dtype, text):
+    shell.run(
+        f"import torch\na = torch.zeros(4096, 4096, dtype=torch.half, device='meta')\n{setup}"
+    )
+    ran = shell.run(magic("--target cuda:90 --compile cell") + product)
+    shell.run("torch.set_float32_matmul_precision('highest')")
+    assert ran.error is None
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    kernel = next(kernel for kernel in target.kernels if "mm" in kernel.name)
+    assert (kernel.dtype, target_floor_text(target, kernel)) == (dtype, text)
+
+
+def test_a_training_step_has_buffers_of_the_target_and_what_is_saved(shell):
+    shell.run(
+        "import torch\nw = torch.randn(64, 64, requires_grad=True)\n"
+        "def f(x):\n    y = torch.softmax(x @ w, -1)\n    return (y + y.t()).sum()\n"
+    )
+    ran = shell.run(magic("--target cuda:90") + "f(torch.randn(64, 64)).backward()")
+    assert ran.error is None
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    forward, backward = (graph.name for graph in target.graphs)
+    of_forward = {item.name: item for item in target.buffers if item.graph == forward}
+    assert {item.device for item in target.buffers} == {"cuda:0"}
+    assert any(item.saved and item.shape == [64, 64] for item in of_forward.values())
+    assert any(item.reuses for item in target.buffers)
+    assert {item.graph for item in target.buffers} == {forward, backward}
+    (apart,) = (item for item in target.unfused if item.reason == "memory deps did not match")
+    assert apart.graph == forward
+    assert set(apart.buffers) <= set(of_forward)
+    assert apart.writer in {kernel.name for kernel in target.kernels}
+    assert sum(target.eager_operators.values()) > sum(kernel.calls for kernel in target.kernels)
 
 
 def test_a_record_with_targets_travels(shell):

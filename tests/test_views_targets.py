@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dynamo_nb.record.types import (
     CELL,
     Binary,
+    Buffer,
     CellRecord,
     Check,
     Compile,
@@ -18,6 +19,7 @@ from dynamo_nb.record.types import (
     Kernel,
     Mismatch,
     Node,
+    NotFused,
     OutputCode,
     StackFrame,
     StageText,
@@ -93,6 +95,75 @@ def test_text_tells_what_a_binary_takes():
         "registers), grid 7 of 64 threads" in text
     )
     assert "extern calls: extern_kernels.mm" in text
+
+
+def test_the_page_has_the_work_of_a_target_and_where_its_roof_is():
+    rates = {"bandwidth": 2e12, "flops": {"float32": 1e12, "float16": 4e12}}
+    busy = replace(
+        KERNEL,
+        code="import triton\n@triton.jit\ndef triton_poi_0():\n    tmp0 = 1",
+        calls=1,
+        reads={"arg0_1": 4000},
+        writes={"buf<0>": 4000},
+        flops=800_000,
+        dtype="float16",
+        replaces=3,
+    )
+    target = replace(
+        TARGET,
+        properties=rates,
+        kernels=[busy],
+        binaries=[replace(BINARY, source_nodes={"4": ["relu"]})],
+        buffers=[
+            Buffer(
+                name="buf<0>",
+                graph=GRAPH,
+                role="output",
+                node="relu",
+                shape=[1000],
+                stride=[1],
+                dtype="float32",
+                bytes=4000,
+                reuses="arg0_1",
+                in_place=True,
+                saved=True,
+            )
+        ],
+        unfused=[
+            NotFused(
+                graph=GRAPH,
+                writer="triton_poi_0",
+                reader="triton_poi_0",
+                buffers=["buf<0>"],
+                bytes=8000,
+                reason="device mismatch",
+                reader_nodes=["relu"],
+            )
+        ],
+        eager_operators={GRAPH: 3},
+    )
+    page = to_page(record(target))
+    words = " ".join(re.sub("<[^>]*>", " ", page).split())
+    for told in (
+        "1 kernel, 1 launch in place of 3 operators of eager",
+        "cuda:90 kernel triton_poi_0 line 2, without 1 line of boilerplate",
+        "in place of 3 operators of eager",
+        "operations a byte 100",
+        "at best, by the data sheet 200 ns, bound by arithmetic",
+        "candidates 2: the first that fits was compiled",
+        "cuda:90 not fused 1 pair",
+        "buf&lt;0&gt; 8.0 kB device mismatch",
+        "cuda:90 buffers 1, 1 reuse memory, 4.0 kB saved for backward",
+        "has the memory of arg0_1 (in place), saved for backward",
+        "4e+03 GFLOP/s",
+    ):
+        assert told in words, told
+    assert 'aria-label="roofline of H100: at best, by the data sheet"' in page
+    assert re.search(r'<circle class="r l2"[^>]* cx="\d+\.\d" cy="17.0" r="4">', page)
+    assert re.search(r'<span class="r l2"[^>]*> *tmp0 = 1', page)
+    core = json.loads(Parts(record(target)).json("core"))["record"]["compiles"][0]["targets"][0]
+    assert not core.keys() & {"buffers", "unfused"}
+    assert json.loads(Parts(record(target)).json("target|0/0|cuda:90"))["buffers"]
 
 
 def test_text_tells_what_there_is_not():

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import fx
 
-from dynamo_nb.capture.kernels import extern_nodes
 from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.work import dtype_of, flops_of, hint
 
 __all__ = ["install_schedule"]
-
-#: What a loop body does besides arithmetic: memory, indices, types.
-_NO_ARITHMETIC = {
-    "bucketize",
-    "check_bounds",
-    "constant",
-    "device_assert_async",
-    "frexp",
-    "get_index",
-    "identity",
-    "index_expr",
-    "indirect_indexing",
-    "load",
-    "load_seed",
-    "masked",
-    "output",
-    "partial_accumulate",
-    "store",
-    "store_reduction",
-    "to_dtype",
-    "to_dtype_bitcast",
-}
 
 #: More pairs than these, of one graph, say nothing new.
 _UNFUSED_KEPT = 400
@@ -114,7 +92,8 @@ def _group(node: Any) -> dict[str, Any]:
         "loops": _loops(node),
         "reads": _constants(node) | _accesses(node, include_reads=True, include_writes=False),
         "writes": _accesses(node, include_reads=False, include_writes=True),
-        "flops": _total(map(_flops, parts)),
+        "flops": flops_of(parts),
+        "dtype": dtype_of(parts),
     }
 
 
@@ -151,52 +130,6 @@ def _constants(node: Any) -> dict[str, int]:
     return {name: constants[name].nbytes for name in sorted(read) if name in constants}
 
 
-def _total(counts: Iterable[int | None]) -> int | None:
-    """Return the sum, None where a part of it is not known."""
-    known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
-
-
-def _flops(part: Any) -> int | None:
-    """Return how many arithmetic operations a scheduled operation takes, None where unknown.
-
-    Matrix products and the like by torch's own formulas (`torch/utils/flop_counter.py`), loops by
-    the operations of their body. Symbolic sizes count by their hints.
-    """
-    body = getattr(part, "_body", None)
-    if body is None:
-        own = extern_nodes(part.node) if part.is_extern() or part.is_template() else []
-        known = [(node, formula) for node in own if (formula := _formula(node)) is not None]
-        return _count(*known[0]) if len(known) == 1 else None
-    work = sum(count for name, count in body.op_counts.items() if name not in _NO_ARITHMETIC)
-    for sizes in part.get_ranges():
-        for size in sizes:
-            work *= _hint(size)
-    return int(work)
-
-
-def _formula(node: fx.Node) -> Callable[..., Any] | None:
-    from torch.utils.flop_counter import flop_registry
-
-    return flop_registry.get(getattr(node.target, "overloadpacket", node.target))
-
-
-def _count(node: fx.Node, formula: Callable[..., Any]) -> int | None:
-    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda used: used.meta.get("val"))
-    try:
-        return _hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
-    except Exception:  # formulas assert what they take for granted
-        return None
-
-
-def _hint(size: Any) -> int:
-    from torch._inductor.virtualized import V
-
-    if isinstance(size, torch.SymInt):
-        size = size.node.expr
-    return int(size) if isinstance(size, int) else int(V.graph.sizevars.optimization_hint(size, 1))
-
-
 # ------------------------------------------------------------------ buffers
 
 
@@ -224,7 +157,7 @@ def _buffer(name: str, item: Any, role: str, node: str) -> Iterator[dict[str, An
     size, stride = list(layout.size), list(layout.stride or ())
     count = layout.dtype.itemsize
     for length in size:
-        count *= _hint(length)
+        count *= hint(length)
     yield {
         "name": name,
         "role": role,

@@ -52,15 +52,34 @@ _INDIRECT = ("intermediate nodes", "will create cycle", "node1 must go before")
 
 
 def kernel_not_fused(record: CellRecord) -> Iterator[Finding]:
-    """Two operations hand much on through memory; those of one cause and the same lines are one."""
+    """Two operations hand much on through memory; those of one cause and the same lines are one.
+
+    What is so on a target, too, is not told again.
+    """
     for compiled in own_compiles(record):
-        found: dict[tuple[str, int | None, int | None], list[NotFused]] = {}
-        for item in compiled.unfused:
-            if item.bytes >= COSTLY_BYTES and not item.reason.startswith(_INDIRECT):
-                lines = (frame.line if frame else None for frame in _places(item, compiled))
-                found.setdefault((_cause(item)[0], *lines), []).append(item)  # type: ignore[arg-type]
-        for items in found.values():
-            yield _finding(compiled, items)
+        here = _by_cause(compiled.unfused, compiled)
+        for items in here.values():
+            yield _finding(compiled, items, [])
+        there: dict[_Key, dict[str, list[NotFused]]] = {}
+        for target in compiled.targets:
+            for key, items in _by_cause(target.unfused, compiled).items():
+                if key not in here:
+                    there.setdefault(key, {})[target.spec] = items
+        for by_target in there.values():
+            yield _finding(compiled, next(iter(by_target.values())), list(by_target))
+
+
+#: What makes two pairs one: why they are not fused, and the lines of both.
+_Key = tuple[str, int | None, int | None]
+
+
+def _by_cause(unfused: list[NotFused], compiled: Compile) -> dict[_Key, list[NotFused]]:
+    found: dict[_Key, list[NotFused]] = {}
+    for item in unfused:
+        if item.bytes >= COSTLY_BYTES and not item.reason.startswith(_INDIRECT):
+            first, second = (frame.line if frame else None for frame in _places(item, compiled))
+            found.setdefault((_cause(item)[0], first, second), []).append(item)
+    return found
 
 
 def _cause(item: NotFused) -> tuple[str, str]:
@@ -70,7 +89,7 @@ def _cause(item: NotFused) -> tuple[str, str]:
     return _REASONS[""] if not item.reason else (f"Inductor says: {item.reason}", "")
 
 
-def _finding(compiled: Compile, items: list[NotFused]) -> Finding:
+def _finding(compiled: Compile, items: list[NotFused], targets: list[str]) -> Finding:
     item = max(items, key=lambda item: item.bytes)
     why, advice = _cause(item)
     first, second = _places(item, compiled)
@@ -80,7 +99,7 @@ def _finding(compiled: Compile, items: list[NotFused]) -> Finding:
         code="kernel-not-fused",
         severity="info",
         message=(
-            f"{_what(item.writer_nodes, item, compiled)}{_at(first)} and "
+            f"{_for(targets)}{_what(item.writer_nodes, item, compiled)}{_at(first)} and "
             f"{_what(item.reader_nodes, item, compiled)}{_at(second)} are not fused and hand "
             f"{sum(each.bytes for each in items) / 1e6:.1f} MB on through memory: {why}{loops}."
         ),
@@ -91,6 +110,10 @@ def _finding(compiled: Compile, items: list[NotFused]) -> Finding:
         frame=second if _line(second) is None else None,
         refs=[Ref(compiled.key, "kernel", f"{item.graph}/{name}") for name in kernels],
     )
+
+
+def _for(targets: list[str]) -> str:
+    return f"For {' and '.join(targets)}, as predicted: " if targets else ""
 
 
 def _places(item: NotFused, compiled: Compile) -> tuple[StackFrame | None, StackFrame | None]:

@@ -75,6 +75,7 @@ def _with_work(
         reads=_added(group["reads"] for group in groups),
         writes=_added(group["writes"] for group in groups),
         flops=_total([group["flops"] for group in groups]),
+        dtype=next((group["dtype"] for group in groups if "dtype" in group), kernel.dtype),
         replaces=_eager_operators([kernel], operators),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,11 +16,14 @@ from dynamo_nb.record.places import Places
 from dynamo_nb.record.schedule import finish_schedule
 from dynamo_nb.record.types import (
     Binary,
+    Buffer,
     Check,
+    Folded,
     Graph,
     Kernel,
     Mismatch,
     Node,
+    NotFused,
     OutputCode,
     StageText,
     Target,
@@ -32,6 +35,8 @@ __all__ = ["finish_targets"]
 _VARIABLE = re.compile(r"\btmp\d+\b")
 
 _DYNAMO = "dynamo"
+
+_OfGraph = TypeVar("_OfGraph", Buffer, Folded, Kernel, NotFused, OutputCode)
 
 
 def finish_targets(draft: Draft, places: Places) -> list[Check]:
@@ -78,13 +83,16 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
     finish_kernels(there)
     finish_schedule(there)
     spec = raw["spec"]
-    kernels = [_renamed(kernel, spec) for kernel in there.kernels]
+    kernels = _renamed(there.kernels, spec)
     return Target(
         **shared,
         graphs=[_graph(graph, spec) for graph in there.graphs if graph.stage == "post_grad"],
         kernels=kernels,
-        output_code=[replace(code, graph=f"{spec}/{code.graph}") for code in there.output_code],
-        folded=[replace(item, graph=f"{spec}/{item.graph}") for item in there.folded],
+        output_code=_renamed(there.output_code, spec),
+        buffers=_renamed(there.buffers, spec),
+        folded=_renamed(there.folded, spec),
+        unfused=_renamed(there.unfused, spec),
+        eager_operators={f"{spec}/{name}": n for name, n in there.eager_operators.items()},
         binaries=list(_binaries(answer, kernels, there, spec)),
         unknown=[*raw.get("unknown", ()), *answer.get("unknown", ())],
     )
@@ -150,8 +158,9 @@ def _node(node: Node) -> Node:
     return replace(node, origins=kept)
 
 
-def _renamed(kernel: Kernel, spec: str) -> Kernel:
-    return replace(kernel, graph=f"{spec}/{kernel.graph}")
+def _renamed(things: list[_OfGraph], spec: str) -> list[_OfGraph]:
+    """Return what belongs to graphs, with the names that these have in the record."""
+    return [replace(thing, graph=f"{spec}/{thing.graph}") for thing in things]
 
 
 def _binaries(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from dynamo_nb.record.types import CELL, CellRecord, Compile, Node, StackFrame
+from dynamo_nb.record.types import CELL, CellRecord, Compile, Kernel, Node, StackFrame
+from dynamo_nb.views.model import cell_lines, kernel_nodes
 
 __all__ = ["Marks", "frames_of"]
 
@@ -50,6 +51,11 @@ class Marks:
         if entry.call_line and all(frame.file != CELL for frame in frames):
             frames = [StackFrame(file=CELL, line=entry.call_line), *frames[1 - _OUTER :]]
         return self.of(*frames)
+
+    def of_kernels(self, entry: Compile, *kernels: Kernel) -> str:
+        """Return the classes of the cell's lines that kernels come from, else of the call's."""
+        lines = {line for kernel in kernels for line in cell_lines(kernel_nodes(entry, kernel))}
+        return self.of_lines(sorted(lines) or [entry.call_line])
 
     def of_lines(self, lines: Sequence[int] | Sequence[int | None]) -> str:
         """Return the classes of lines of the cell."""

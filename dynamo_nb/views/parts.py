@@ -150,7 +150,9 @@ def _target_core(target: Target) -> Target:
         graphs=[replace(graph, nodes=[]) for graph in target.graphs],
         kernels=[replace(kernel, code="") for kernel in target.kernels],
         output_code=[replace(code, code="") for code in target.output_code],
+        buffers=[],
         folded=[],
+        unfused=[],
         binaries=[replace(binary, texts=[], source_nodes={}) for binary in target.binaries],
     )
 

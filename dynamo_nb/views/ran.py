@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Binary, Choice, Compile, CudagraphUse, Kernel, Tuning
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.kernels import kernel_marks
 from dynamo_nb.views.plain import brief, one_line, plural, time_text
 from dynamo_nb.views.targets import binary_text, config_text, stage_sections
 
@@ -91,7 +90,7 @@ def _tunings(entry: Compile, context: Context) -> Iterator[Section]:
             choice.detail,
             _time(choice) if choice.microseconds is not None else "could not run",
             f"{choice.microseconds / best:.2f}" if best and choice.microseconds else "",
-        ), kernel_marks(entry, context, *kernels)
+        ), context.marks.of_kernels(entry, *kernels)
 
     rows = [(tuning, choice) for tuning in entry.tunings for choice in tuning.choices]
     if rows:
@@ -124,7 +123,7 @@ def _binary(entry: Compile, kernel: Kernel, binary: Binary, context: Context) ->
     def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
         return item, ""
 
-    marks = kernel_marks(entry, context, kernel)
+    marks = context.marks.of_kernels(entry, kernel)
     facts = [("ran with", config_text(binary)), ("takes", binary_text(binary))]
     yield Section(
         title=f"binary of {kernel.name}",

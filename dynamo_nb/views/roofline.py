@@ -11,12 +11,18 @@ from dynamo_nb.record.types import (
     KernelTime,
     Machine,
     Target,
-    TensorValue,
 )
-from dynamo_nb.views.model import kernel_nodes
 from dynamo_nb.views.plain import time_text
 
-__all__ = ["Floor", "floor", "floor_text", "measured_text", "target_floor_text", "times_of"]
+__all__ = [
+    "Floor",
+    "floor",
+    "floor_text",
+    "measured_text",
+    "peak_of",
+    "target_floor_text",
+    "times_of",
+]
 
 
 class Floor(Struct, frozen=True):
@@ -26,29 +32,24 @@ class Floor(Struct, frozen=True):
     bound: str
 
 
-def floor(machine: Machine, kernel: Kernel, dtype: str = "float32") -> Floor | None:
-    """Return the floor of a kernel on a device: its memory and its arithmetic at their best.
-
-    A device without a rate for the dtype is taken at its rate for float32.
-    """
+def floor(machine: Machine, kernel: Kernel) -> Floor | None:
+    """Return the floor of a kernel on a device: its memory and its arithmetic at their best."""
     if not machine.bandwidth or not kernel.bytes:
         return None
-    peak = machine.flops.get(dtype) or machine.flops.get("float32", 0.0)
+    peak = peak_of(machine, kernel)
     memory = kernel.bytes / machine.bandwidth
     arithmetic = (kernel.flops or 0) / peak if peak else 0.0
     return Floor(max(memory, arithmetic), "memory" if memory >= arithmetic else "arithmetic")
 
 
-def target_floor_text(target: Target, entry: Compile, kernel: Kernel) -> str:
+def peak_of(machine: Machine, kernel: Kernel) -> float:
+    """Return operations a second: without a rate for the kernel's dtype, that for float32."""
+    return machine.flops.get(kernel.dtype) or machine.flops.get("float32", 0.0)
+
+
+def target_floor_text(target: Target, kernel: Kernel) -> str:
     """Return a kernel's floor on a GPU that is not there, by its data sheet."""
-    machine = Machine(
-        device=target.spec,
-        bandwidth=target.properties.get("bandwidth", 0.0),
-        flops=target.properties.get("flops", {}),
-    )
-    values = [node.value for node in kernel_nodes(entry, kernel)]
-    dtypes = [value.dtype for value in values if isinstance(value, TensorValue)]
-    found = floor(machine, kernel, dtypes[-1] if dtypes else "float32")
+    found = floor(target.machine, kernel)
     return f"{time_text(found.seconds)}, bound by {found.bound}" if found is not None else ""
 
 
@@ -63,7 +64,7 @@ def floor_text(record: CellRecord, kernel: Kernel) -> str:
             parts.append(
                 f"{time_text(found.seconds)}, bound by {found.bound} "
                 f"({machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, "
-                f"{machine.flops.get('float32', 0) / 1e9:.3g} GFLOP/s, {machine.source})"
+                f"{peak_of(machine, kernel) / 1e9:.3g} GFLOP/s, {machine.source})"
             )
     return "; ".join(parts)
 

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.kernels import folded_sections, kernel_marks, module_section
+from dynamo_nb.views.kernels import kernel_page, module_section, work_facts
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
+from dynamo_nb.views.plot import target_roofline
 from dynamo_nb.views.roofline import target_floor_text
+from dynamo_nb.views.schedule import launches_text, schedule_sections
 
 __all__ = [
     "PREDICTED",
@@ -60,7 +62,8 @@ def _summary(target: Target) -> str:
     extern = sum(kernel.calls for kernel in target.kernels if kernel.language == "extern")
     facts = [plural(len(triton), "kernel")] + ([plural(extern, "extern call")] if extern else [])
     broken = sum(bool(binary.error) for binary in target.binaries)
-    return ", ".join([*facts, *([f"{broken} without a binary"] if broken else [])])
+    facts += [f"{broken} without a binary"] if broken else []
+    return ", ".join([*facts, *filter(None, [launches_text(target)])])
 
 
 def binary_text(binary: Binary) -> str:
@@ -106,7 +109,7 @@ def target_sections(entry: Compile, context: Context) -> Iterator[Section]:
         yield _overview(entry, target, context)
         if context.limits.exact:
             yield from _modules(entry, target, context)
-            yield from folded_sections(entry, target, context, f"{target.spec} ")
+            yield from schedule_sections(entry, target, context, f"{target.spec} ")
         for kernel in [kernel for kernel in target.kernels if kernel.code][:shown]:
             yield from _kernel(entry, target, kernel, context)
 
@@ -124,8 +127,8 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
             config_text(binary) if binary else "",
             f"{len(binary.candidates)}" if binary else "",
             size_text(kernel.bytes),
-            target_floor_text(target, entry, kernel),
-        ), kernel_marks(entry, context, kernel)
+            target_floor_text(target, kernel),
+        ), context.marks.of_kernels(entry, kernel)
 
     def fact(item: tuple[str, object]) -> tuple[tuple[object, ...], str]:
         return item, ""
@@ -145,6 +148,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         summary=_summary(target),
         blocks=[
             table(columns, target.kernels, row, context.limits),
+            *target_roofline(entry, target, context),
             table("target|", facts, fact, context.limits),
         ],
         rank=3,
@@ -183,15 +187,23 @@ def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) ->
         int(number): _line_marks(names, nodes, entry, context)
         for number, names in binary.source_nodes.items()
     }
-    marks = kernel_marks(entry, context, kernel)
-    yield Section(
-        title=f"{target.spec} kernel {kernel.name}",
-        summary=binary_text(binary) if binary.texts or binary.error else "",
-        blocks=[code(kernel.code, context.limits, lines)],
-        rank=32,
-        marks=marks,
-    )
+    marks = context.marks.of_kernels(entry, kernel)
+    facts = [
+        *work_facts(kernel),
+        ("at best, by the data sheet", target_floor_text(target, kernel)),
+        ("binary", binary_text(binary) if binary.texts or binary.error else ""),
+        ("configuration", config_text(binary)),
+        ("candidates", _candidates(binary)),
+    ]
+    title = f"{target.spec} kernel {kernel.name}"
+    page = kernel_page(entry, kernel, context, title=title, facts=facts, lines=lines)
+    yield replace(page, rank=32)
     yield from stage_sections(binary, f"{target.spec} ", lines, marks, context)
+
+
+def _candidates(binary: Binary) -> str:
+    count = len(binary.candidates)
+    return f"{count}: the first that fits was compiled" if count > 1 else ""
 
 
 def stage_sections(

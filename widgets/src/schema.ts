@@ -345,6 +345,7 @@ export interface Kernel {
   reads: Record<string, number>;
   writes: Record<string, number>;
   flops: number | null;
+  dtype: string;
   replaces: number;
 }
 
@@ -549,7 +550,10 @@ export interface Target {
   graphs: Graph[];
   kernels: Kernel[];
   output_code: OutputCode[];
+  buffers: Buffer[];
   folded: Folded[];
+  unfused: NotFused[];
+  eager_operators: Record<string, number>;
   binaries: Binary[];
   unknown: string[];
   error: string;
@@ -746,7 +750,8 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "[]": "nodes",
     "0": "calls replaces",
     "null": "code_line flops",
-    "{}": "reads writes"
+    "{}": "reads writes",
+    "\"float32\"": "dtype"
   },
   "KernelTime": {
     "\"\"": "compile graph"
@@ -826,8 +831,8 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   },
   "Target": {
     "\"\"": "device error",
-    "{}": "properties",
-    "[]": "sources graphs kernels output_code folded binaries unknown"
+    "{}": "properties eager_operators",
+    "[]": "sources graphs kernels output_code buffers folded unfused binaries unknown"
   },
   "TensorValue": {
     "\"cpu\"": "device",
@@ -981,7 +986,9 @@ export const NESTED: Record<string, Record<string, string>> = {
     "graphs": "Graph",
     "kernels": "Kernel",
     "output_code": "OutputCode",
+    "buffers": "Buffer",
     "folded": "Folded",
+    "unfused": "NotFused",
     "binaries": "Binary"
   },
   "Timing": {

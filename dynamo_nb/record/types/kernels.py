@@ -25,8 +25,9 @@ class Kernel(Data, frozen=True):
 
     Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
     kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
-    sizes that are symbols count with the values seen. `replaces` is how many operators eager would
-    run for it, one launch each.
+    sizes that are symbols count with the values seen. `dtype` is the one by which a device's rate
+    for them is found: what is multiplied, `tf32` where float32 may be rounded to it. `replaces` is
+    how many operators eager would run for it, one launch each.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Kernel(Data, frozen=True):
     reads: dict[str, int] = {}
     writes: dict[str, int] = {}
     flops: int | None = None
+    dtype: str = "float32"
     replaces: int = 0
 
     @property

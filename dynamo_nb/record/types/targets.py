@@ -6,7 +6,8 @@ from typing import Any
 
 from dynamo_nb.record.types.base import Data
 from dynamo_nb.record.types.graphs import Graph
-from dynamo_nb.record.types.kernels import Folded, Kernel, OutputCode
+from dynamo_nb.record.types.kernels import Buffer, Folded, Kernel, NotFused, OutputCode
+from dynamo_nb.record.types.repeats import Machine
 
 __all__ = ["Binary", "StageText", "Target"]
 
@@ -55,9 +56,9 @@ class Target(Data, frozen=True):
 
     `spec` is what was asked for (`cuda:90`), `device` the GPU that stands for it and `properties`
     its figures, with their `sources`. Names of its `graphs` begin with the spec, as in
-    `cuda:90/post_grad.forward`, so that they are unique within the compile. `folded` are the nodes
-    that need no kernel. `error` says why there is nothing, `unknown` what can't be known without
-    the device.
+    `cuda:90/post_grad.forward`, so that they are unique within the compile. `buffers`, `folded`,
+    `unfused` and `eager_operators` are what a `Compile` has under these names. `error` says why
+    there is nothing, `unknown` what can't be known without the device.
     """
 
     spec: str
@@ -67,10 +68,24 @@ class Target(Data, frozen=True):
     graphs: list[Graph] = []
     kernels: list[Kernel] = []
     output_code: list[OutputCode] = []
+    buffers: list[Buffer] = []
     folded: list[Folded] = []
+    unfused: list[NotFused] = []
+    eager_operators: dict[str, int] = {}
     binaries: list[Binary] = []
     unknown: list[str] = []
     error: str = ""
+
+    @property
+    def machine(self) -> Machine:
+        """What the device does at best, by its data sheet."""
+        return Machine(
+            device=self.spec,
+            name=self.device,
+            bandwidth=self.properties.get("bandwidth", 0.0),
+            flops=self.properties.get("flops", {}),
+            source="data sheet",
+        )
 
     def binary(self, kernel: Kernel) -> Binary | None:
         """Return a kernel's binary; None for an extern call."""

@@ -1,0 +1,124 @@
+"""How much arithmetic scheduled operations are, and in which dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from dynamo_nb.capture.kernels import extern_nodes
+
+__all__ = ["dtype_of", "flops_of", "hint"]
+
+#: What a loop body does besides arithmetic: memory, indices, types.
+_NO_ARITHMETIC = {
+    "bucketize",
+    "check_bounds",
+    "constant",
+    "device_assert_async",
+    "frexp",
+    "get_index",
+    "identity",
+    "index_expr",
+    "indirect_indexing",
+    "load",
+    "load_seed",
+    "masked",
+    "output",
+    "partial_accumulate",
+    "store",
+    "store_reduction",
+    "to_dtype",
+    "to_dtype_bitcast",
+}
+
+#: What matrix units multiply: a mask or an index among the inputs is not it.
+_MULTIPLIED = {torch.int8, torch.uint8}
+
+
+def flops_of(parts: Sequence[Any]) -> int | None:
+    """Return how many arithmetic operations scheduled operations take, None where one is unknown.
+
+    Matrix products and the like count by torch's own formulas (`torch/utils/flop_counter.py`,
+    2.13), loops by the operations of their body. Symbolic sizes count by their hints.
+    """
+    counts = [_flops(part) for part in parts]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def dtype_of(parts: Sequence[Any]) -> str:
+    """Return the dtype by which the rate of that arithmetic is found.
+
+    It is the one that a matrix product multiplies (`tf32` where float32 may be rounded to it), else
+    that of loops: Inductor computes those of narrow floats in float32.
+    """
+    for part in parts:
+        product = _product(part)
+        if product is not None:
+            return _multiplied(product[0])
+    dtypes = (part.node.maybe_get_dtype() for part in parts if part.node is not None)
+    return "float64" if torch.float64 in dtypes else "float32"
+
+
+def hint(size: Any) -> int:
+    """Return a size as a number: that of a symbol is the one that was seen."""
+    from torch._inductor.virtualized import V
+
+    if isinstance(size, torch.SymInt):
+        size = size.node.expr
+    return int(size) if isinstance(size, int) else int(V.graph.sizevars.optimization_hint(size, 1))
+
+
+def _flops(part: Any) -> int | None:
+    body = getattr(part, "_body", None)
+    if body is None:
+        product = _product(part)
+        return _count(*product) if product is not None else None
+    work = sum(count for name, count in body.op_counts.items() if name not in _NO_ARITHMETIC)
+    for sizes in part.get_ranges():
+        for size in sizes:
+            work *= hint(size)
+    return int(work)
+
+
+def _product(part: Any) -> tuple[fx.Node, Callable[..., Any]] | None:
+    """Return the matrix product or the like that an operation is, with torch's formula for it."""
+    own = extern_nodes(part.node) if part.is_extern() or part.is_template() else []
+    known = [(node, formula) for node in own if (formula := _formula(node)) is not None]
+    return known[0] if len(known) == 1 else None
+
+
+def _formula(node: fx.Node) -> Callable[..., Any] | None:
+    from torch.utils.flop_counter import flop_registry
+
+    return flop_registry.get(getattr(node.target, "overloadpacket", node.target))
+
+
+def _count(node: fx.Node, formula: Callable[..., Any]) -> int | None:
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda used: used.meta.get("val"))
+    try:
+        return hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
+    except Exception:  # formulas assert what they take for granted
+        return None
+
+
+def _multiplied(node: fx.Node) -> str:
+    values = [used.meta.get("val") for used in node.all_input_nodes]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    dtypes = [t.dtype for t in tensors if t.dtype.is_floating_point or t.dtype in _MULTIPLIED]
+    narrow = min(dtypes, key=lambda dtype: dtype.itemsize, default=torch.float32)
+    if narrow is torch.float32 and tensors[0].device.type == "cuda" and _may_be_tf32(node):
+        return "tf32"
+    return str(narrow).removeprefix("torch.")
+
+
+def _may_be_tf32(node: fx.Node) -> bool:
+    try:
+        if "convolution" in str(node.target):
+            return bool(torch.backends.cudnn.allow_tf32)
+        return torch.get_float32_matmul_precision() != "highest"
+    except RuntimeError:  # where it was set by torch's new names, the old ones can't be asked
+        return False
