@@ -159,7 +159,7 @@ def test_the_page_has_the_work_of_a_target_and_where_its_roof_is():
     ):
         assert told in words, told
     assert 'aria-label="roofline of H100: at best, by the data sheet"' in page
-    assert re.search(r'<circle class="r l2"[^>]* cx="\d+\.\d" cy="17.0" r="4">', page)
+    assert re.search(r'<circle class="l2"[^>]* cx="\d+\.\d" cy="17.0" r="4">', page)
     assert re.search(r'<span class="r l2"[^>]*> *tmp0 = 1', page)
     core = json.loads(Parts(record(target)).json("core"))["record"]["compiles"][0]["targets"][0]
     assert not core.keys() & {"buffers", "unfused"}
