@@ -1,5 +1,5 @@
 /** Bytes, times and rates in words, and what a device does at best. */
-import { isTensor, type Kernel, type Machine, type Node, type Target } from "./record";
+import type { Kernel, Machine, Target } from "./record";
 
 /** A number of bytes: `640 B`, `8.4 MB`; nothing for none. */
 export function sizeText(size: number): string {
@@ -31,15 +31,18 @@ export const ratesOf = (target: Target): Rates => ({
   ...(target.properties as Partial<Rates>),
 });
 
+/** Operations a second: without a rate for the kernel's dtype, that for float32. */
+export const peakOf = ({ flops }: Rates, { dtype }: Kernel): number =>
+  flops[dtype] || flops["float32"] || 0;
+
 /** The least seconds that a kernel takes, and what bounds it: views/roofline.py has the same. */
 export function floorOf(
   rates: Rates | undefined,
   kernel: Kernel,
-  dtype = "float32",
 ): { seconds: number; bound: string } | null {
   const bytes = bytesOf(kernel);
   if (!rates?.bandwidth || !bytes) return null;
-  const peak = rates.flops[dtype] || rates.flops["float32"];
+  const peak = peakOf(rates, kernel);
   const memory = bytes / rates.bandwidth;
   const arithmetic = peak ? (kernel.flops ?? 0) / peak : 0;
   const bound = memory >= arithmetic ? "memory" : "arithmetic";
@@ -57,7 +60,3 @@ export function shareText(floor: { seconds: number; bound: string }, seconds: nu
   const share = Math.round((100 * floor.seconds) / seconds);
   return (share > 100 && FASTER[floor.bound]) || `${share}% of what is possible`;
 }
-
-/** The dtype that a kernel computes in: that of its last tensor. */
-export const dtypeOf = (nodes: Node[]): string | undefined =>
-  nodes.map((node) => node.value).filter(isTensor).at(-1)?.dtype;

@@ -92,6 +92,31 @@ describe("kernels of this machine", () => {
     expect(facts["not fused"]).toContain("no shared data");
   });
 
+  test("its nodes with their lines, and where it is under the roof", async () => {
+    app = await mounted(source(record({}, "gpu")));
+    const pane = await app.section("Kernels");
+    const named = (one: HTMLElement): boolean => !!one.textContent?.includes("softmax");
+    [...pane.querySelectorAll<HTMLElement>(".dnx-kernel-rows [role=option]")].find(named)!.click();
+    await settled();
+    await tab("nodes");
+    const rows = [...pane.querySelectorAll<HTMLTableRowElement>("tbody tr")];
+    expect(rows.length).toBeGreaterThan(3);
+    expect(rows.map((one) => one.cells[3]?.textContent)).toEqual(expect.arrayContaining(["line 4", "line 5"]));
+    const [, , , , origins] = rows[0]!.cells;
+    expect(origins?.querySelectorAll("button.dnx-chip").length).toBeGreaterThan(0);
+    await tab("roofline");
+    const points = [...pane.querySelectorAll("circle")];
+    expect(points.length).toBe(pane.querySelectorAll("tbody tr").length);
+    for (const one of points) {
+      const [x, y] = [Number(one.getAttribute("cx")), Number(one.getAttribute("cy"))];
+      expect(x).toBeGreaterThan(84);
+      expect(y).toBeGreaterThanOrEqual(16);
+      expect(y).toBeLessThan(170);
+    }
+    point(points.find((one) => one.textContent?.includes("softmax"))! as unknown as HTMLElement);
+    expect(litLines()).toEqual([4, 5]);
+  });
+
   test("buffers light the nodes that they hold", async () => {
     app = await mounted(source(record({}, "gpu")));
     const pane = await app.section("Kernels");
@@ -230,6 +255,34 @@ describe("a target", () => {
     await tab("cuda:90");
     await tab("without a kernel");
     expect(pane.querySelector("tbody tr")?.textContent).toBe("permuteinferenceanother way to look at memory");
+  });
+
+  test("its buffers, what it does not fuse, and its kernels on the roof of the data sheet", async () => {
+    const whole = record({}, "gpu");
+    const [target] = whole.compiles[0]!.targets;
+    const graph = "cuda:90/post_grad.inference";
+    const [node, writer] = [target!.graphs[0]!.nodes.at(-2)!.name, target!.kernels[1]!.name];
+    const unfused = [{ graph, writer, reader: writer, reason: "too <big>", buffers: ["buf0"], bytes: 8, writer_nodes: [], reader_nodes: [], loops: [] }];
+    const buffer = { ...whole.compiles[0]!.buffers[0]!, graph, node, name: "buf0", saved: true };
+    const properties = { bandwidth: 2e12, flops: { float32: 1e12, float16: 4e12 } };
+    const kernels = target!.kernels.map((one, at) => ({ ...one, dtype: at ? "float32" : "float16", reads: { buf0: 8 }, flops: 16 }));
+    const eager_operators = { [graph]: 9 };
+    whole.compiles[0]!.targets = [{ ...target!, buffers: [buffer], unfused, properties, kernels, eager_operators }];
+    app = await mounted(source(whole));
+    const pane = await app.section("Kernels");
+    await tab("cuda:90");
+    expect(pane.textContent).toMatch(/predicted: not run, not autotuned; \d launches? in place of 9 operators of eager/);
+    await tab("buffers");
+    expect(pane.querySelector("tbody tr")?.textContent).toMatch(/^buf0inference.*saved for backward$/);
+    await tab("not fused");
+    expect(pane.querySelector("tbody tr")?.textContent).toContain("too <big>");
+    point(pane.querySelector<HTMLElement>("tbody tr")!);
+    expect(litLines()).toEqual([4, 5]);
+    await tab("roofline");
+    expect(pane.querySelectorAll("circle").length).toBe(kernels.length);
+    expect([...pane.querySelectorAll("svg.dnx-plot path")].length).toBe(3); // the axes, two roofs
+    expect(pane.textContent).toContain("float16");
+    kernels.forEach((one) => expect(pane.querySelector("table")?.textContent).toContain(one.name));
   });
 
   test("a target's part that does not come costs the lower half only", async () => {

@@ -1,14 +1,16 @@
-/** What is known of kernels on this machine: code, memory, work, times, and what was not fused. */
+/** What is known of kernels on this machine: code, nodes, memory, work, times. */
 import type { ComponentChildren, VNode } from "preact";
 import type { Language } from "../code/tokens";
 import { plural } from "../describe";
-import { compileKey, kernelRef, nodeRef, valueText } from "../record";
-import type { Buffer, CellRecord, Compile, Folded, Kernel, KernelTime, NotFused } from "../record";
+import { CELL, compileKey, kernelRef, nodeRef, ownFrame, valueText } from "../record";
+import type { Buffer, CellRecord, Compile, Graph, Kernel, KernelTime } from "../record";
 import { bytesOf, floorOf, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
-import { Chip, Loaded } from "../ui";
+import { Chip, Loaded, Place, Table } from "../ui";
 import { binaryFacts, stageLabel } from "./TargetPages";
 import { codePage, factsPage, Pages, tablePage, type Fact, type Page, type PagesProps } from "./Pages";
+import { rooflinePage } from "./Roofline";
+import { directionOf, notFusedText, schedulePages, type Schedule } from "./SchedulePages";
 
 const LANGUAGES: Record<string, Language> = { cpp: "cpp", triton: "python", ptx: "ptx" };
 
@@ -20,7 +22,7 @@ export function KernelPages(props: PagesProps): VNode {
       {(part) => (
         <Pages
           {...props}
-          pages={[...(kernel ? ofKernel(props, kernel, part) : []), ...ofAll(compile, part)]}
+          pages={[...(kernel ? ofKernel(props, kernel, part) : []), ...ofAll(props, part)]}
         />
       )}
     </Loaded>
@@ -29,39 +31,77 @@ export function KernelPages(props: PagesProps): VNode {
 
 function ofKernel({ view, compile }: PagesProps, kernel: Kernel, part: CodePart): Page[] {
   const code = part.kernels[`${kernel.graph}/${kernel.name}`] ?? "";
-  const pairs = part.unfused.filter(
-    (one) => one.graph === kernel.graph && [one.writer, one.reader].includes(kernel.name),
-  );
   const binaries = part.binaries.filter((one) => one.kernel === kernel.name && one.graph === kernel.graph);
+  const { graph } = kernel;
   return [
     codePage(view, kernel.name, "code", code, LANGUAGES[kernel.language] ?? "python"),
     ...binaries.flatMap(({ texts }) =>
       texts.map(({ stage, text }) => codePage(view, kernel.name, stageLabel(stage), text, "ptx")),
     ),
+    {
+      label: "nodes",
+      count: kernel.nodes.length,
+      show: () => (
+        <Loaded
+          part={view.store.graph(compile, graph)}
+          what={`${graph} graph`}
+          retry={() => view.store.retry("graph", compileKey(compile), graph)}
+        >
+          {(whole) => <Nodes {...{ compile, kernel }} graph={whole} />}
+        </Loaded>
+      ),
+    },
     factsPage("facts", kernel.name, [
-      ...workFacts(kernel, (access) => <Accesses {...{ compile, kernel, access }} buffers={part.buffers} />),
+      ...workFacts(compile, kernel, part),
       ["at best", floorText(view.record, kernel)],
       ["measured", measuredText(view.record, compile, kernel)],
       ...binaries.flatMap(binaryFacts),
-      ...pairs.map((one): Fact => ["not fused", notFusedText(one)]),
     ]),
   ];
 }
 
-/** The work of a kernel, here or on a target. */
-export function workFacts(
-  kernel: Kernel,
-  accesses: (access: Record<string, number>) => ComponentChildren,
-): Fact[] {
+/** The nodes that were fused into a kernel, each with its line and what it comes from. */
+export function Nodes(props: { compile: Compile; kernel: Kernel; graph: Graph | undefined }): VNode {
+  const { compile, kernel, graph } = props;
+  const nodes = graph?.nodes.filter((one) => kernel.nodes.includes(one.name)) ?? [];
+  return (
+    <div class="dnx-scroll">
+      <Table
+        label={`nodes of ${kernel.name}`}
+        columns={["node", "target", "value", "line", "comes from"]}
+        rows={nodes.map((node) => ({
+          cells: [
+            node.name,
+            node.target,
+            valueText(node.value),
+            <Place frame={node.frames.findLast((one) => one.file === CELL) ?? ownFrame(node)} />,
+            node.origins.length > 0 &&
+              node.origins.map((origin) => <Chip to={[compileKey(compile), "node", origin]}>{origin}</Chip>),
+          ],
+          to: nodeRef(compile, kernel.graph, node.name),
+        }))}
+      />
+    </div>
+  );
+}
+
+/** The work of a kernel, here or on a target, and what it was not fused with. */
+export function workFacts(compile: Compile, kernel: Kernel, { buffers, unfused }: Schedule): Fact[] {
   const { calls, replaces, reads, writes, flops } = kernel;
   const bytes = bytesOf(kernel);
+  const pairs = unfused.filter(
+    (one) => one.graph === kernel.graph && [one.writer, one.reader].includes(kernel.name),
+  );
+  const accesses = (access: Record<string, number>): ComponentChildren =>
+    sum(access) > 0 && <Accesses {...{ compile, kernel, access, buffers }} />;
   return [
     ["launches", calls > 0 && plural(calls, "call site")],
     ["in place of", replaces > 0 && `${plural(replaces, "operator")} of eager`],
-    ["reads", sum(reads) > 0 && accesses(reads)],
-    ["writes", sum(writes) > 0 && accesses(writes)],
+    ["reads", accesses(reads)],
+    ["writes", accesses(writes)],
     ["operations", flops !== null && flops.toLocaleString("en")],
     ["operations a byte", flops !== null && bytes > 0 && String(Number((flops / bytes).toPrecision(3)))],
+    ...pairs.map((one): Fact => ["not fused", notFusedText(one)]),
   ];
 }
 
@@ -112,30 +152,9 @@ function measuredText(record: CellRecord, compile: Compile, kernel: Kernel): str
   return texts.join("; ");
 }
 
-const bothText = ({ writer, reader }: NotFused): string =>
-  writer === reader ? writer : `${writer} and ${reader}`;
-
-const reasonText = (one: NotFused): string => one.reason || "declined without a reason";
-
-const notFusedText = (one: NotFused): string =>
-  `${bothText(one)}: ${reasonText(one)} (${one.buffers.join(", ")}, ${sizeText(one.bytes)})`;
-
 // ------------------------------------------------------------------ of the compile as a whole
 
-/** What each word of `Folded.why` means. */
-const FOLDED: Record<string, string> = {
-  view: "another way to look at memory",
-  result: "one of several results of a call",
-  size: "arithmetic on sizes, done in Python",
-  constant: "put in where it is used",
-  dead: "nothing uses it",
-  effect: "it returns nothing",
-};
-
-const directionOf = (graph: string): string => graph.split(".")[1] ?? "";
-
-function ofAll(compile: Compile, part: CodePart): Page[] {
-  const unfused = [...part.unfused].sort((a, b) => b.bytes - a.bytes);
+function ofAll({ view, compile }: PagesProps, part: CodePart): Page[] {
   return [
     ...tablePage(
       "autotuning",
@@ -161,59 +180,14 @@ function ofAll(compile: Compile, part: CodePart): Page[] {
         cells: [directionOf(one.graph), one.warm_ups, one.recordings, one.replays, one.reasons.join("; ")],
       })),
     ),
-    ...tablePage(
-      "buffers",
-      "buffer|direction|role|value|strides|memory|what becomes of it",
-      part.buffers.map((one) => ({
-        cells: [
-          one.name,
-          directionOf(one.graph),
-          one.role,
-          valueText({ ...one, requires_grad: false }),
-          one.stride.join(", "),
-          sizeText(one.bytes),
-          fateText(one),
-        ],
-        to: one.node ? nodeRef(compile, one.graph, one.node) : null,
-      })),
-    ),
-    ...tablePage(
-      "not fused",
-      "kernel|direction|handed on|memory|Inductor's reason|loops",
-      unfused.map((one) => {
-        const writer = compile.kernels.find((it) => it.name === one.writer && it.graph === one.graph);
-        const cells = [
-          bothText(one),
-          directionOf(one.graph),
-          one.buffers.join(", "),
-          sizeText(one.bytes),
-          reasonText(one),
-          one.loops.join("; then "),
-        ];
-        return { cells, to: writer ? kernelRef(compile, writer) : null };
-      }),
-    ),
-    ...foldedPage(compile, part.folded),
+    ...rooflinePage(compile, view.record.machines[0], measuredOf(view.record, compile), "measured"),
+    ...schedulePages(compile, part),
   ];
 }
 
-/** The nodes that need no kernel, here or on a target. */
-export const foldedPage = (compile: Compile, folded: Folded[]): Page[] =>
-  tablePage(
-    "without a kernel",
-    "node|direction|why",
-    folded.map((one) => ({
-      cells: [one.node, directionOf(one.graph), FOLDED[one.why] ?? (one.why || "not known")],
-      to: nodeRef(compile, one.graph, one.node),
-    })),
+const measuredOf = (record: CellRecord, compile: Compile): [Kernel, number][] =>
+  compile.kernels.flatMap((kernel) =>
+    timesOf(record, compile, kernel)
+      .filter(({ seconds }) => seconds > 0)
+      .map(({ seconds }): [Kernel, number] => [kernel, seconds]),
   );
-
-function fateText({ reuses, in_place, mutates, views, saved }: Buffer): string {
-  const facts = [
-    reuses && `has the memory of ${reuses} (${in_place ? "in place" : "reused"})`,
-    mutates.length > 0 && `writes into ${mutates.join(", ")}`,
-    views.length > 0 && `looks at ${views.join(", ")}`,
-    saved && "saved for backward",
-  ];
-  return facts.filter(Boolean).join(", ");
-}

@@ -27,7 +27,8 @@ export function Kernels({ view, compile }: { view: View; compile: Compile }): VN
   const chosen = kernels.find((one) => one === last.value);
   const pages = { view, compile, kernel: chosen, page };
   const devices = [{ id: "", label: "this machine" }, ...targets.map(({ spec }) => ({ id: spec, label: spec }))];
-  const summary = target ? PREDICTED : launchesText(compile);
+  const launches = launchesText(target ?? compile);
+  const summary = target ? [PREDICTED, launches].filter(Boolean).join("; ") : launches;
   if (!kernels.length && !targets.length) return <Empty>{noKernels(compile)}</Empty>;
   return (
     <>
@@ -68,7 +69,7 @@ export function noKernels(compile: Compile): string {
 }
 
 /** How many launches the kernels are, and in place of how many. */
-function launchesText({ kernels, eager_operators }: Compile): string {
+function launchesText({ kernels, eager_operators }: Pick<Compile, "kernels" | "eager_operators">): string {
   const before = sum(eager_operators);
   const now = kernels.reduce((total, one) => total + one.calls, 0);
   const launches = `${now} ${now === 1 ? "launch" : "launches"}`;

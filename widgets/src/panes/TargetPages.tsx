@@ -3,12 +3,14 @@ import type { VNode } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { compileKey, nodeRef } from "../record";
 import type { Binary, Compile, Kernel, Target } from "../record";
-import { dtypeOf, floorOf, ratesOf, sizeText, sum, timeText } from "../quantities";
+import { floorOf, ratesOf, sizeText, timeText } from "../quantities";
 import type { Link, Ref } from "../selection";
 import { plural } from "../describe";
 import { Loaded } from "../ui";
-import { foldedPage, workFacts } from "./KernelPages";
+import { Nodes, workFacts } from "./KernelPages";
 import { codePage, factsPage, Pages, type Fact, type Page, type PagesProps } from "./Pages";
+import { rooflinePage } from "./Roofline";
+import { schedulePages } from "./SchedulePages";
 
 export const PREDICTED = "predicted: not run, not autotuned";
 
@@ -29,8 +31,13 @@ function Linked(props: PagesProps & { target: Target }): VNode {
   const { view, compile, target, kernel } = props;
   useLayoutEffect(() => view.selection.extend(linksOf(compile, target)), [target]);
   const whole = target.kernels.find((one) => one.name === kernel?.name && one.graph === kernel.graph);
-  const pages = whole ? ofKernel(props, whole) : [];
-  return <Pages {...props} pages={[...pages, ...foldedPage(compile, target.folded), devicePage(target)]} />;
+  const pages = [
+    ...(whole ? ofKernel(props, whole) : []),
+    ...rooflinePage(compile, ratesOf(target), floorsOf(target), "at best, by the data sheet"),
+    ...schedulePages(compile, target),
+    devicePage(target),
+  ];
+  return <Pages {...props} pages={pages} />;
 }
 
 const lineRefOf = (compile: Compile, { name, graph }: Pick<Kernel, "name" | "graph">, line: number | string): Ref => [
@@ -67,13 +74,18 @@ function ofKernel(props: PagesProps & { target: Target }, kernel: Kernel): Page[
     const page = codePage(view, kernel.name, stageLabel(stage), text, "ptx", refOf, first);
     return { ...page, show: () => <Beside left={triton} right={page} /> };
   });
-  return [triton, ...stages, factsPage("facts", kernel.name, [
-    ...(binary ? binaryFacts(binary) : []),
-    ...workFacts(kernel, (access) =>
-      `${sizeText(sum(access))}: ${Object.entries(access).map(([name, size]) => `${name} ${sizeText(size)}`).join(", ")}`,
-    ),
-    ["at best, by the data sheet", floorText(target, kernel)],
-  ])];
+  const graph = target.graphs.find((one) => one.name === kernel.graph);
+  const floor = floorOf(ratesOf(target), kernel);
+  return [
+    triton,
+    ...stages,
+    { label: "nodes", count: kernel.nodes.length, show: () => <Nodes {...{ compile, kernel, graph }} /> },
+    factsPage("facts", kernel.name, [
+      ...(binary ? binaryFacts(binary) : []),
+      ...workFacts(compile, kernel, target),
+      ["at best, by the data sheet", floor && `${timeText(floor.seconds)}, bound by ${floor.bound}`],
+    ]),
+  ];
 }
 
 /** A stage's text beside the Triton source that it comes from. */
@@ -114,12 +126,12 @@ function spillsText(found: Record<string, number>): string {
   return sizeText((found["spill_stores"] ?? 0) + (found["spill_loads"] ?? 0)) || "none";
 }
 
-function floorText(target: Target, kernel: Kernel): string {
-  const graph = target.graphs.find((one) => one.name === kernel.graph);
-  const nodes = graph?.nodes.filter((one) => kernel.nodes.includes(one.name)) ?? [];
-  const floor = floorOf(ratesOf(target), kernel, dtypeOf(nodes));
-  return floor ? `${timeText(floor.seconds)}, bound by ${floor.bound}` : "";
-}
+/** The least seconds of each kernel, by the data sheet. */
+const floorsOf = (target: Target): [Kernel, number][] =>
+  target.kernels.flatMap((kernel): [Kernel, number][] => {
+    const floor = floorOf(ratesOf(target), kernel);
+    return floor ? [[kernel, floor.seconds]] : [];
+  });
 
 const devicePage = (target: Target): Page =>
   factsPage("device", target.spec, [
