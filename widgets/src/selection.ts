@@ -47,12 +47,12 @@ export class Selection {
   /** `refKey` of `current` and of all that belongs to it. */
   readonly lit: ReadonlySignal<Set<string>>;
 
-  private readonly index: Signal<Index>;
+  readonly #index: Signal<Index>;
 
   constructor(links: readonly Link[]) {
-    this.index = signal(indexOf(links));
+    this.#index = signal(indexOf(links));
     this.current = computed(() => this.pinned.value ?? this.hovered.value);
-    this.lit = computed(() => across(closure(this.current.value, this.index.value), this.index.value));
+    this.lit = computed(() => across(closure(this.current.value, this.#index.value), this.#index.value));
   }
 
   /** Point at something, or hold it; pinning what is pinned already lets it go. */
@@ -86,12 +86,12 @@ export class Selection {
 
   /** What belongs to a ref in its own report, itself included, whether it is selected or not. */
   related(ref: Ref): Set<string> {
-    return closure(ref, this.index.value);
+    return closure(ref, this.#index.value);
   }
 
   /** Take in further links: those of a part that came after the rest. */
   extend(links: readonly Link[]): void {
-    this.index.value = { ...linkUp(links, this.index.peek()) };
+    this.#index.value = { ...linkUp(links, this.#index.peek()) };
   }
 }
 

@@ -38,12 +38,15 @@ export class Walk {
   readonly callers = new Set<number>();
   /** The characters of the longest argument. */
   readonly longest: number;
-  private readonly nodes = new Set<string>();
+  readonly #nodes = new Set<string>();
+
+  readonly #files: ReadonlySet<string>;
 
   constructor(
     readonly steps: Steps,
-    private readonly files: ReadonlySet<string>,
+    files: ReadonlySet<string>,
   ) {
+    this.#files = files;
     const items = steps.codes.flatMap((one) => one.instructions);
     this.longest = items.reduce((most, one) => Math.max(most, one.argument.length), 0);
     for (const { parent } of steps.frames) {
@@ -53,7 +56,7 @@ export class Walk {
     }
     steps.steps.forEach((step, index) => {
       this.own[step[At.Frame]]?.push(index);
-      for (const name of nodesOf(step)) this.nodes.add(name);
+      for (const name of nodesOf(step)) this.#nodes.add(name);
     });
   }
 
@@ -92,7 +95,7 @@ export class Walk {
     const own = this.instruction(index).frame;
     for (const at of [index, ...this.callersOf(index)]) {
       const { frame } = this.instruction(at);
-      if (frame && (frame.file === CELL || frame.file.startsWith("<cell ") || this.files.has(frame.file))) return frame;
+      if (frame && (frame.file === CELL || frame.file.startsWith("<cell ") || this.#files.has(frame.file))) return frame;
     }
     return own;
   }
@@ -123,11 +126,11 @@ export class Walk {
     const own = this.own[this.at(index)[At.Frame]]!;
     const here = own.indexOf(index);
     const next = own[here + 1];
-    const before = this.state(own, here);
-    return [before, next === undefined ? null : this.state(own, here + 1)];
+    const before = this.#state(own, here);
+    return [before, next === undefined ? null : this.#state(own, here + 1)];
   }
 
-  private state(own: number[], end: number): State {
+  #state(own: number[], end: number): State {
     const { values } = this.steps;
     const locals = new Map<string, string>();
     for (let at = 0; at <= end; at++) {
@@ -154,7 +157,7 @@ export class Walk {
   /** The node that a value stands for; empty for other values. */
   nodeOf(value: string): string {
     const name = value.startsWith("tensor ") ? value.slice(7) : "";
-    return this.nodes.has(name) ? name : "";
+    return this.#nodes.has(name) ? name : "";
   }
 
   /** What a step belongs to. */

@@ -109,59 +109,63 @@ const READERS: Record<string, (value: unknown) => unknown> = {
 };
 
 export class Store {
-  private readonly parts = new Map<string, Signal<Part<unknown>>>();
+  readonly #parts = new Map<string, Signal<Part<unknown>>>();
 
-  constructor(private readonly source: Source) {}
+  readonly #source: Source;
 
-  core = (): ReadonlySignal<Part<Core>> => this.part("core");
-  links = (): ReadonlySignal<Part<Link[]>> => this.part("links");
-  files = (): ReadonlySignal<Part<Record<string, string>>> => this.part("files");
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  core = (): ReadonlySignal<Part<Core>> => this.#part("core");
+  links = (): ReadonlySignal<Part<Link[]>> => this.#part("links");
+  files = (): ReadonlySignal<Part<Record<string, string>>> => this.#part("files");
   graph = (compile: Compile, name: string): ReadonlySignal<Part<Graph>> =>
-    this.part("graph", compileKey(compile), name);
+    this.#part("graph", compileKey(compile), name);
   guards = (compile: Compile): ReadonlySignal<Part<GuardsPart>> =>
-    this.part("guards", compileKey(compile));
+    this.#part("guards", compileKey(compile));
   code = (compile: Compile): ReadonlySignal<Part<CodePart>> =>
-    this.part("code", compileKey(compile));
+    this.#part("code", compileKey(compile));
   target = (compile: Compile, spec: string): ReadonlySignal<Part<Target>> =>
-    this.part("target", compileKey(compile), spec);
+    this.#part("target", compileKey(compile), spec);
   bytecode = (compile: Compile): ReadonlySignal<Part<Bytecode>> =>
-    this.part("bytecode", compileKey(compile));
+    this.#part("bytecode", compileKey(compile));
   steps = (compile: Compile): ReadonlySignal<Part<Steps>> =>
-    this.part("steps", compileKey(compile));
-  diff = (): ReadonlySignal<Part<DiffPart>> => this.part("diff");
-  page = (): ReadonlySignal<Part<string>> => this.part("page");
+    this.#part("steps", compileKey(compile));
+  diff = (): ReadonlySignal<Part<DiffPart>> => this.#part("diff");
+  page = (): ReadonlySignal<Part<string>> => this.#part("page");
 
   /** Return a part that is there already; fetch nothing. */
   peek<T>(...name: string[]): T | null {
-    const part = this.parts.get(partName(...name))?.peek();
+    const part = this.#parts.get(partName(...name))?.peek();
     return part?.state === "ready" ? (part.value as T) : null;
   }
 
   /** Ask again for a part that failed. */
   retry(...name: string[]): void {
     const key = partName(...name);
-    const part = this.parts.get(key);
-    if (part) void this.load(key, part);
+    const part = this.#parts.get(key);
+    if (part) void this.#load(key, part);
   }
 
-  private part<T>(...name: string[]): ReadonlySignal<Part<T>> {
+  #part<T>(...name: string[]): ReadonlySignal<Part<T>> {
     const key = partName(...name);
-    let part = this.parts.get(key);
+    let part = this.#parts.get(key);
     if (!part) {
       part = signal<Part<unknown>>({ state: "loading", note: "" });
-      this.parts.set(key, part);
-      void this.load(key, part);
+      this.#parts.set(key, part);
+      void this.#load(key, part);
     }
     return part as Signal<Part<T>>;
   }
 
-  private async load(key: string, part: Signal<Part<unknown>>): Promise<void> {
+  async #load(key: string, part: Signal<Part<unknown>>): Promise<void> {
     part.value = { state: "loading", note: "" };
     try {
       const wait = (note: string): void => {
         part.value = { state: "loading", note };
       };
-      const value = await this.source.part(key, wait);
+      const value = await this.#source.part(key, wait);
       const read = READERS[key.split("|")[0] ?? ""];
       part.value = { state: "ready", value: read ? read(value) : value };
     } catch (error) {

@@ -16,7 +16,7 @@ export class View {
   readonly compile: Signal<string>;
   /** The file in the source pane. */
   readonly file: Signal<string>;
-  private readonly stop: () => void;
+  readonly #stop: () => void;
 
   constructor(
     core: Core,
@@ -32,9 +32,9 @@ export class View {
     this.selection = new Selection(links);
     this.file = signal(firstFile(this.facts));
     this.compile = signal(firstCompile(core.record));
-    this.stop = effect(() => {
+    this.#stop = effect(() => {
       const held = this.selection.pinned.value;
-      if (held) this.follow(held);
+      if (held) this.#follow(held);
     });
   }
 
@@ -43,11 +43,11 @@ export class View {
   }
 
   dispose(): void {
-    this.stop();
+    this.#stop();
   }
 
   /** Show the compile and the file that a held ref lives in. */
-  private follow(held: Ref): void {
+  #follow(held: Ref): void {
     const lit = this.selection.lit.peek();
     const [key] = held;
     const shown = this.compile.peek();

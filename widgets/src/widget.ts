@@ -80,40 +80,43 @@ async function gunzip(data: DataView): Promise<string> {
 
 /** Requests to the kernel, each with an id that its answer bears. */
 export class Kernel {
-  private readonly waiting = new Map<number, { done(text: string): void; fail(why: Error): void }>();
-  private last = 0;
-  private readonly listener = (answer: Answer, buffers: DataView[]): void => {
-    void this.receive(answer, buffers);
+  readonly #waiting = new Map<number, { done(text: string): void; fail(why: Error): void }>();
+  #last = 0;
+  readonly #listener = (answer: Answer, buffers: DataView[]): void => {
+    void this.#receive(answer, buffers);
   };
 
-  constructor(private readonly model: Model) {
-    model.on("msg:custom", this.listener);
+  readonly #model: Model;
+
+  constructor(model: Model) {
+    this.#model = model;
+    model.on("msg:custom", this.#listener);
   }
 
   async ask(part: string, wait: (note: string) => void): Promise<unknown> {
-    const id = ++this.last;
+    const id = ++this.#last;
     const timer = setTimeout(() => wait(SILENT), PATIENCE);
     try {
       const text = await new Promise<string>((done, fail) => {
-        this.waiting.set(id, { done, fail });
-        this.model.send({ id, part });
+        this.#waiting.set(id, { done, fail });
+        this.#model.send({ id, part });
       });
       return JSON.parse(text);
     } catch (error) {
       throw new Error(`${(error as Error).message || "no kernel"}. ${RERUN}`);
     } finally {
       clearTimeout(timer);
-      this.waiting.delete(id);
+      this.#waiting.delete(id);
     }
   }
 
   dispose(): void {
-    this.model.off("msg:custom", this.listener);
-    for (const { fail } of this.waiting.values()) fail(new Error("closed"));
+    this.#model.off("msg:custom", this.#listener);
+    for (const { fail } of this.#waiting.values()) fail(new Error("closed"));
   }
 
-  private async receive(answer: Answer, buffers: DataView[]): Promise<void> {
-    const request = this.waiting.get(answer.re ?? 0);
+  async #receive(answer: Answer, buffers: DataView[]): Promise<void> {
+    const request = this.#waiting.get(answer.re ?? 0);
     if (!request) return;
     const [data] = buffers;
     try {

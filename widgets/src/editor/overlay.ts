@@ -16,79 +16,81 @@ export interface Drawing {
 const OWN = ".dnx-overlay-own";
 
 export class Overlay {
-  private readonly layer: HTMLElement;
-  private readonly control = new AbortController();
-  private readonly watchers: { disconnect(): void }[];
-  private drawing: Drawing | null = null;
-  private frame = 0;
-  private shift: number | null = null;
+  readonly #layer: HTMLElement;
+  readonly #control = new AbortController();
+  readonly #watchers: { disconnect(): void }[];
+  #drawing: Drawing | null = null;
+  #frame = 0;
+  #shift: number | null = null;
+  readonly #source: string;
 
   constructor(
     readonly editor: CellEditor,
-    private readonly source: string,
+    source: string,
     point: (line: number | null) => void,
     own: boolean,
   ) {
+    this.#source = source;
     if (own) for (const old of editor.scroller.querySelectorAll(OWN)) old.remove();
-    this.layer = document.createElement("div");
-    this.layer.className = `dnx dnx-overlay${own ? " dnx-overlay-own" : ""}`;
-    this.layer.setAttribute("aria-hidden", "true");
-    editor.scroller.append(this.layer);
-    const soon = (): void => this.redraw();
+    this.#layer = document.createElement("div");
+    this.#layer.className = `dnx dnx-overlay${own ? " dnx-overlay-own" : ""}`;
+    this.#layer.setAttribute("aria-hidden", "true");
+    editor.scroller.append(this.#layer);
+    const soon = (): void => this.#redraw();
     const resized = new ResizeObserver(soon);
     resized.observe(editor.element);
     const edited = new MutationObserver(soon);
     edited.observe(editor.content, { childList: true, characterData: true, subtree: true });
-    this.watchers = [resized, edited];
-    this.listen(point);
+    this.#watchers = [resized, edited];
+    this.#listen(point);
   }
 
   get isAttached(): boolean {
-    return this.layer.isConnected;
+    return this.#layer.isConnected;
   }
 
   show(drawing: Drawing): void {
-    this.drawing = drawing;
-    this.redraw();
+    this.#drawing = drawing;
+    this.#redraw();
   }
 
   dispose(): void {
-    cancelAnimationFrame(this.frame);
-    this.control.abort();
-    for (const watcher of this.watchers) watcher.disconnect();
-    this.layer.remove();
+    cancelAnimationFrame(this.#frame);
+    this.#control.abort();
+    for (const watcher of this.#watchers) watcher.disconnect();
+    this.#layer.remove();
   }
 
-  private listen(point: (line: number | null) => void): void {
-    const { signal } = this.control;
+  #listen(point: (line: number | null) => void): void {
+    const { signal } = this.#control;
     let last: number | null = null;
     const tell = (line: number | null): void => {
       if (line !== last) point((last = line));
     };
     const onMove = (event: MouseEvent): void => {
       const line = this.editor.lineAt(event);
-      tell(this.shift === null || line === null ? null : line - this.shift);
+      tell(this.#shift === null || line === null ? null : line - this.#shift);
     };
     this.editor.element.addEventListener("mousemove", onMove, { signal });
     this.editor.element.addEventListener("mouseleave", () => tell(null), { signal });
   }
 
-  private redraw(): void {
-    cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => this.draw());
+  #redraw(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => this.#draw());
   }
 
-  private draw(): void {
-    this.shift = shiftOf(this.editor.text, this.source);
-    const drawing = this.shift === null ? null : this.drawing;
-    this.layer.replaceChildren(...(drawing ? this.marks(drawing) : []));
+  #draw(): void {
+    this.#shift = shiftOf(this.editor.text, this.#source);
+    const drawing = this.#shift === null ? null : this.#drawing;
+    this.#layer.replaceChildren(...(drawing ? this.#marks(drawing) : []));
   }
 
-  private marks(drawing: Drawing): HTMLElement[] {
+  #marks(drawing: Drawing): HTMLElement[] {
     const { facts, lit, hue } = drawing;
     const lines = new Set([...facts.keys(), ...lit]);
     return [...lines].flatMap((line) => {
-      const place = this.editor.place(line + (this.shift ?? 0));
+      const place = this.editor.place(line + (this.#shift ?? 0));
       if (!place) return [];
       const mark = markOf(line, facts.get(line), lit.has(line), hue);
       mark.style.top = `${place.top}px`;

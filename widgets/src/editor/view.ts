@@ -58,18 +58,18 @@ export class CellEditor {
 
   /** The text, or null when the page holds only a part of it. */
   get text(): string | null {
-    const view = this.view;
+    const view = this.#view;
     if (view) return view.state.doc.toString();
     if (this.content.querySelector(".cm-gap")) return null;
-    return this.drawnLines.map((line) => line.textContent ?? "").join("\n");
+    return this.#drawnLines.map((line) => line.textContent ?? "").join("\n");
   }
 
   /** Where a line is, in pixels from the top of what scrolls. */
   place(line: number): { top: number; height: number } | null {
     const base = this.scroller.getBoundingClientRect().top - this.scroller.scrollTop;
-    const view = this.view;
+    const view = this.#view;
     if (!view) {
-      const box = this.drawnLines[line - 1]?.getBoundingClientRect();
+      const box = this.#drawnLines[line - 1]?.getBoundingClientRect();
       return box ? { top: box.top - base, height: box.height } : null;
     }
     if (line < 1 || line > view.state.doc.lines) return null;
@@ -80,30 +80,30 @@ export class CellEditor {
 
   /** The line under the pointer. */
   lineAt(event: MouseEvent): number | null {
-    const view = this.view;
+    const view = this.#view;
     if (view) {
       const block = view.lineBlockAtHeight((event.clientY - view.documentTop) / (view.scaleY ?? 1));
       return view.state.doc.lineAt(block.from).number;
     }
     const line = (event.target as Element).closest(".cm-line");
-    const at = line ? this.drawnLines.indexOf(line) : -1;
+    const at = line ? this.#drawnLines.indexOf(line) : -1;
     return at < 0 ? null : at + 1;
   }
 
   /** Looked up each time: CodeMirror may replace what it hangs the view on. */
-  private get view(): EditorView | null {
+  get #view(): EditorView | null {
     const { cmTile } = this.content as Attached;
-    const view = cmTile?.view ?? cmTile?.root?.view ?? this.olderView;
+    const view = cmTile?.view ?? cmTile?.root?.view ?? this.#olderView;
     return typeof view?.lineBlockAt === "function" && view.state?.doc ? view : null;
   }
 
   /** Before 6.39; newer versions warn when it is so much as read. */
-  private get olderView(): EditorView | undefined {
+  get #olderView(): EditorView | undefined {
     const { cmView } = this.content as Attached;
     return cmView?.view ?? cmView?.rootView?.view;
   }
 
-  private get drawnLines(): Element[] {
+  get #drawnLines(): Element[] {
     return [...this.content.querySelectorAll(".cm-line")];
   }
 }

@@ -3,13 +3,13 @@
 const BAND = 512;
 
 export class Bands<T> {
-  private readonly bands: T[][] = [];
+  readonly #bands: T[][] = [];
 
   constructor(things: Iterable<T>, extent: (thing: T) => [top: number, bottom: number]) {
     for (const thing of things) {
       const [top, bottom] = extent(thing);
-      for (let band = this.at(top); band <= this.at(bottom); band++) {
-        (this.bands[band] ??= []).push(thing);
+      for (let band = this.#at(top); band <= this.#at(bottom); band++) {
+        (this.#bands[band] ??= []).push(thing);
       }
     }
   }
@@ -17,14 +17,14 @@ export class Bands<T> {
   /** The things between two heights, each once, in the order in which they were given. */
   between(top: number, bottom: number): Set<T> {
     const found = new Set<T>();
-    const last = Math.min(this.at(bottom), this.bands.length - 1);
-    for (let band = this.at(top); band <= last; band++) {
-      for (const thing of this.bands[band] ?? []) found.add(thing);
+    const last = Math.min(this.#at(bottom), this.#bands.length - 1);
+    for (let band = this.#at(top); band <= last; band++) {
+      for (const thing of this.#bands[band] ?? []) found.add(thing);
     }
     return found;
   }
 
-  private at(y: number): number {
+  #at(y: number): number {
     return Math.max(0, Math.floor(y / BAND));
   }
 }

@@ -24,15 +24,23 @@ const READABLE = 0.85;
 export class Camera {
   view: View = { x: MARGIN, y: MARGIN, scale: 1 };
 
+  readonly #screen: () => Size;
+  readonly #drawing: () => Size;
+  readonly #changed: () => void;
+
   constructor(
-    private readonly screen: () => Size,
-    private readonly drawing: () => Size,
-    private readonly changed: () => void,
-  ) {}
+    screen: () => Size,
+    drawing: () => Size,
+    changed: () => void,
+  ) {
+    this.#screen = screen;
+    this.#drawing = drawing;
+    this.#changed = changed;
+  }
 
   /** The part of the drawing that is on the screen. */
   seen(): Rect {
-    const { width, height } = this.screen();
+    const { width, height } = this.#screen();
     const { x, y, scale } = this.view;
     return { x: -x / scale, y: -y / scale, width: width / scale, height: height / scale };
   }
@@ -46,39 +54,39 @@ export class Camera {
   }
 
   /** Zoom about a point of the screen, by default its middle. */
-  zoom(factor: number, x = this.screen().width / 2, y = this.screen().height / 2): void {
+  zoom(factor: number, x = this.#screen().width / 2, y = this.#screen().height / 2): void {
     const old = this.view.scale;
-    const scale = Math.min(MOST, Math.max(this.least(), old * factor));
+    const scale = Math.min(MOST, Math.max(this.#least(), old * factor));
     const ratio = scale / old;
     this.set({ scale, x: x - (x - this.view.x) * ratio, y: y - (y - this.view.y) * ratio });
   }
 
   /** Show the whole drawing. */
   fit(): void {
-    this.centre(this.scale());
+    this.#centre(this.#scale());
   }
 
   /** Show the top of the drawing at a size that can be read; `x` in the middle if it is wide. */
   home(x?: number): void {
-    this.centre(Math.max(READABLE, this.scale()), x);
+    this.#centre(Math.max(READABLE, this.#scale()), x);
   }
 
   /** The scale at which the whole drawing is seen. */
-  private scale(): number {
-    const drawing = this.drawing();
-    const { width, height } = this.screen();
+  #scale(): number {
+    const drawing = this.#drawing();
+    const { width, height } = this.#screen();
     const across = (width - 2 * MARGIN) / Math.max(1, drawing.width);
     const down = (height - 2 * MARGIN) / Math.max(1, drawing.height);
     return Math.min(1, Math.max(LEAST, Math.min(across, down)));
   }
 
-  private least(): number {
-    return Math.min(0.2, this.scale());
+  #least(): number {
+    return Math.min(0.2, this.#scale());
   }
 
-  private centre(scale: number, at?: number): void {
-    const drawing = this.drawing();
-    const screen = this.screen();
+  #centre(scale: number, at?: number): void {
+    const drawing = this.#drawing();
+    const screen = this.#screen();
     const spare = screen.height - drawing.height * scale;
     const wide = drawing.width * scale > screen.width;
     this.set({
@@ -90,7 +98,7 @@ export class Camera {
 
   /** Bring a part of the drawing to the screen, moving as little as that takes. */
   show(rect: Rect, margin = 40): void {
-    const screen = this.screen();
+    const screen = this.#screen();
     const { scale } = this.view;
     const shift = (start: number, size: number, most: number): number => {
       if (size + 2 * margin > most) return margin - start;
@@ -105,15 +113,15 @@ export class Camera {
 
   /** Put a point of the drawing in the middle of the screen. */
   lookAt(x: number, y: number): void {
-    const { width, height } = this.screen();
+    const { width, height } = this.#screen();
     const { scale } = this.view;
     this.set({ scale, x: width / 2 - x * scale, y: height / 2 - y * scale });
   }
 
   /** Take a view, held so that some of the drawing always stays on the screen. */
   set(view: View): void {
-    const screen = this.screen();
-    const drawing = this.drawing();
+    const screen = this.#screen();
+    const drawing = this.#drawing();
     const hold = (at: number, size: number, most: number): number => {
       const keep = Math.min(80, most / 2);
       return Math.min(most - keep, Math.max(keep - size * view.scale, at));
@@ -123,7 +131,7 @@ export class Camera {
       x: hold(view.x, drawing.width, screen.width),
       y: hold(view.y, drawing.height, screen.height),
     };
-    this.changed();
+    this.#changed();
   }
 }
 

@@ -11,45 +11,48 @@ const CURVES = 0.12; // the scale below which curves and outlines are not seen
 
 export class CanvasPainter {
   readonly element = document.createElement("canvas");
-  private readonly context: CanvasRenderingContext2D | null;
+  readonly #context: CanvasRenderingContext2D | null;
 
-  constructor(private readonly palette: Palette) {
+  readonly #palette: Palette;
+
+  constructor(palette: Palette) {
+    this.#palette = palette;
     this.element.className = "dnx-g-canvas";
     this.element.setAttribute("aria-hidden", "true");
-    this.context = this.element.getContext("2d");
+    this.#context = this.element.getContext("2d");
   }
 
   paint(drawing: Drawing, camera: Camera, marks: Marks, width: number, height: number): void {
-    const pen = this.context;
+    const pen = this.#context;
     if (!pen) return;
     const density = window.devicePixelRatio || 1;
-    this.resize(Math.round(width * density), Math.round(height * density));
+    this.#resize(Math.round(width * density), Math.round(height * density));
     const { x, y, scale } = camera.view;
     pen.setTransform(density, 0, 0, density, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.setTransform(scale * density, 0, 0, scale * density, x * density, y * density);
     const seen = camera.seen();
     const boxes = drawing.boxesIn(seen);
-    this.frames(pen, boxes, scale);
-    this.edges(pen, drawing, camera, marks);
-    this.nodes(pen, boxes, marks, scale);
+    this.#frames(pen, boxes, scale);
+    this.#edges(pen, drawing, camera, marks);
+    this.#nodes(pen, boxes, marks, scale);
     pen.setTransform(density, 0, 0, density, 0, 0);
-    this.labels(pen, boxes, camera.view);
+    this.#labels(pen, boxes, camera.view);
   }
 
   clear(): void {
-    this.context?.clearRect(0, 0, this.element.width, this.element.height);
+    this.#context?.clearRect(0, 0, this.element.width, this.element.height);
   }
 
-  private resize(width: number, height: number): void {
+  #resize(width: number, height: number): void {
     if (this.element.width !== width) this.element.width = width;
     if (this.element.height !== height) this.element.height = height;
   }
 
-  private frames(pen: CanvasRenderingContext2D, boxes: Box[], scale: number): void {
+  #frames(pen: CanvasRenderingContext2D, boxes: Box[], scale: number): void {
     pen.lineWidth = 1 / scale;
-    pen.strokeStyle = this.palette.colour("border");
-    pen.fillStyle = this.palette.colour("frame");
+    pen.strokeStyle = this.#palette.colour("border");
+    pen.fillStyle = this.#palette.colour("frame");
     for (const box of boxes) {
       if (!isGroup(box) || !box.open) continue;
       pen.fillRect(box.x, box.y, box.w, box.h);
@@ -57,7 +60,7 @@ export class CanvasPainter {
     }
   }
 
-  private edges(
+  #edges(
     pen: CanvasRenderingContext2D,
     drawing: Drawing,
     camera: Camera,
@@ -65,7 +68,7 @@ export class CanvasPainter {
   ): void {
     const { scale } = camera.view;
     pen.lineWidth = 1 / scale;
-    pen.strokeStyle = this.palette.colour("edge");
+    pen.strokeStyle = this.#palette.colour("edge");
     pen.beginPath();
     for (const { points, branch } of drawing.segmentsIn(camera.seen())) {
       if (scale > CURVES) trace(points, false, pen, branch);
@@ -77,25 +80,25 @@ export class CanvasPainter {
     pen.stroke();
     if (!marks.chosen) return;
     pen.lineWidth = 2 / scale;
-    pen.strokeStyle = this.palette.colour("accent");
+    pen.strokeStyle = this.#palette.colour("accent");
     pen.beginPath();
     for (const one of drawing.linesOf(marks.chosen)) trace(one.points, false, pen);
     pen.stroke();
   }
 
   /** All boxes of one colour at once: that is what a canvas is quick at. */
-  private nodes(pen: CanvasRenderingContext2D, boxes: Box[], marks: Marks, scale: number): void {
+  #nodes(pen: CanvasRenderingContext2D, boxes: Box[], marks: Marks, scale: number): void {
     const byFill = new Map<string, Box[]>();
     for (const box of boxes) {
       if (isGroup(box) && box.open) continue;
       const dim = marks.found && !marks.found.countIn(box) ? "dim" : "";
-      const fill = `${dim}|${this.fillOf(box, marks)}`;
+      const fill = `${dim}|${this.#fillOf(box, marks)}`;
       const known = byFill.get(fill);
       if (known) known.push(box);
       else byFill.set(fill, [box]);
     }
     pen.lineWidth = 1 / scale;
-    pen.strokeStyle = this.palette.colour("border");
+    pen.strokeStyle = this.#palette.colour("border");
     for (const [fill, alike] of byFill) {
       const [dim, colour] = fill.split("|") as [string, string];
       pen.globalAlpha = dim ? 0.25 : 1;
@@ -109,24 +112,24 @@ export class CanvasPainter {
     const { focus } = marks;
     if (!focus || !boxes.includes(focus)) return;
     pen.lineWidth = 2.5 / scale;
-    pen.strokeStyle = this.palette.colour("accent");
+    pen.strokeStyle = this.#palette.colour("accent");
     pen.strokeRect(focus.x, focus.y, focus.w, focus.h);
   }
 
-  private fillOf(box: Box, marks: Marks): string {
-    if (marks.lit?.countIn(box)) return this.palette.colour("lit-strong");
+  #fillOf(box: Box, marks: Marks): string {
+    if (marks.lit?.countIn(box)) return this.#palette.colour("lit-strong");
     const hue = hueOf(box, marks);
-    if (hue >= 0) return this.palette.hue(hue);
-    return this.palette.colour(isGroup(box) ? "group" : "box");
+    if (hue >= 0) return this.#palette.hue(hue);
+    return this.#palette.colour(isGroup(box) ? "group" : "box");
   }
 
   /** Names of groups, where there is room for them and no other name. */
-  private labels(pen: CanvasRenderingContext2D, boxes: Box[], view: View): void {
-    pen.font = `${LABEL}px ${this.palette.font}`;
+  #labels(pen: CanvasRenderingContext2D, boxes: Box[], view: View): void {
+    pen.font = `${LABEL}px ${this.#palette.font}`;
     pen.textBaseline = "top";
     pen.lineWidth = 3;
-    pen.strokeStyle = this.palette.colour("background");
-    pen.fillStyle = this.palette.colour("text");
+    pen.strokeStyle = this.#palette.colour("background");
+    pen.fillStyle = this.#palette.colour("text");
     const taken: [left: number, top: number, right: number][] = [];
     for (const box of boxes) {
       if (!isGroup(box)) continue;

@@ -43,24 +43,24 @@ function alike(a: Box, b: Box, signatures: Signatures): boolean {
 
 /** Numbers that are equal for groups with the same operators, nested in the same way. */
 export class Signatures {
-  private readonly numbers = new Map<string, number>();
-  private readonly known = new Map<Box, number>();
+  readonly #numbers = new Map<string, number>();
+  readonly #known = new Map<Box, number>();
 
   constructor(readonly model: GraphModel) {}
 
   of(box: Box): number {
-    if (!isGroup(box)) return this.number(shortTarget(this.model.nodes[box.node]!.target));
-    let found = this.known.get(box);
+    if (!isGroup(box)) return this.#number(shortTarget(this.model.nodes[box.node]!.target));
+    let found = this.#known.get(box);
     if (found === undefined) {
-      found = this.number(`${box.detail}(${box.kids.map((kid) => this.of(kid)).join()})`);
-      this.known.set(box, found);
+      found = this.#number(`${box.detail}(${box.kids.map((kid) => this.of(kid)).join()})`);
+      this.#known.set(box, found);
     }
     return found;
   }
 
-  private number(text: string): number {
-    let found = this.numbers.get(text);
-    if (found === undefined) this.numbers.set(text, (found = this.numbers.size));
+  #number(text: string): number {
+    let found = this.#numbers.get(text);
+    if (found === undefined) this.#numbers.set(text, (found = this.#numbers.size));
     return found;
   }
 }

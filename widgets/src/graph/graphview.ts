@@ -34,73 +34,78 @@ export interface Events {
 export class GraphView {
   readonly camera: Camera;
   drawing: Drawing | null = null;
-  private marks: Marks = noMarks();
-  private readonly svg = new SvgPainter();
-  private readonly canvas: CanvasPainter;
-  private readonly minimap: Minimap;
-  private readonly palette: Palette;
-  private readonly observer: ResizeObserver;
-  private readonly stop = new AbortController();
-  private readonly detachGestures: () => void;
-  private size: Size = { width: 0, height: 0 };
-  private frame = 0;
-  private placed = false;
-  private pointed: Box | null = null;
+  #marks: Marks = noMarks();
+  readonly #svg = new SvgPainter();
+  readonly #canvas: CanvasPainter;
+  readonly #minimap: Minimap;
+  readonly #palette: Palette;
+  readonly #observer: ResizeObserver;
+  readonly #stop = new AbortController();
+  readonly #detachGestures: () => void;
+  #size: Size = { width: 0, height: 0 };
+  #frame = 0;
+  #placed = false;
+  #pointed: Box | null = null;
+
+  readonly #host: HTMLElement;
+  readonly #events: Events;
 
   constructor(
-    private readonly host: HTMLElement,
-    private readonly events: Events,
+    host: HTMLElement,
+    events: Events,
   ) {
-    this.palette = new Palette(host, () => this.repaintAll());
-    this.canvas = new CanvasPainter(this.palette);
+    this.#host = host;
+    this.#events = events;
+    this.#palette = new Palette(host, () => this.#repaintAll());
+    this.#canvas = new CanvasPainter(this.#palette);
     this.camera = new Camera(
-      () => this.size,
+      () => this.#size,
       () => this.drawing?.scene ?? { width: 0, height: 0 },
-      () => this.moved(),
+      () => this.#moved(),
     );
-    this.minimap = new Minimap(this.camera, this.palette);
-    host.append(this.canvas.element, this.svg.element, this.minimap.element);
-    this.measure();
-    this.observer = new ResizeObserver(() => this.measure());
-    this.observer.observe(host);
-    this.detachGestures = attachGestures(host, this.camera, { click: (event) => this.click(event) });
-    this.listen();
+    this.#minimap = new Minimap(this.camera, this.#palette);
+    host.append(this.#canvas.element, this.#svg.element, this.#minimap.element);
+    this.#measure();
+    this.#observer = new ResizeObserver(() => this.#measure());
+    this.#observer.observe(host);
+    this.#detachGestures = attachGestures(host, this.camera, { click: (event) => this.#click(event) });
+    this.#listen();
   }
 
   dispose(): void {
-    cancelAnimationFrame(this.frame);
-    this.observer.disconnect();
-    this.palette.dispose();
-    this.detachGestures();
-    this.stop.abort();
-    this.host.replaceChildren();
+    cancelAnimationFrame(this.#frame);
+    this.#observer.disconnect();
+    this.#palette.dispose();
+    this.#detachGestures();
+    this.#stop.abort();
+    this.#host.replaceChildren();
   }
 
   /** Lay the tree out anew. With `keep`, that box stays where it is on the screen. */
   show(tree: Tree, keep: Box | null = null): void {
     const before = keep && this.drawing?.tree === tree ? { x: keep.x, y: keep.y } : null;
-    if (this.drawing?.tree !== tree) this.placed = false;
+    if (this.drawing?.tree !== tree) this.#placed = false;
     this.drawing = new Drawing(tree);
     if (before && keep) {
       const { view } = this.camera;
       const shift = { x: (before.x - keep.x) * view.scale, y: (before.y - keep.y) * view.scale };
       this.camera.set({ ...view, x: view.x + shift.x, y: view.y + shift.y });
     }
-    this.minimap.paint(this.drawing, this.marks, this.size);
-    this.placeFirst();
-    this.schedule();
+    this.#minimap.paint(this.drawing, this.#marks, this.#size);
+    this.#placeFirst();
+    this.#schedule();
   }
 
   setMarks(marks: Partial<Marks>): void {
-    this.marks = { ...this.marks, ...marks };
+    this.#marks = { ...this.#marks, ...marks };
     if (this.drawing && !("focus" in marks) && !("chosen" in marks)) {
-      this.minimap.paint(this.drawing, this.marks, this.size);
+      this.#minimap.paint(this.drawing, this.#marks, this.#size);
     }
-    this.schedule();
+    this.#schedule();
   }
 
   get focus(): Box | null {
-    return this.marks.focus;
+    return this.#marks.focus;
   }
 
   /** Bring a box to the screen. */
@@ -121,22 +126,22 @@ export class GraphView {
   moveFocus(box: Box): void {
     this.setMarks({ focus: box });
     this.reveal(box);
-    this.point(box);
+    this.#point(box);
   }
 
-  private measure(): void {
-    const { clientWidth: width, clientHeight: height } = this.host;
-    if (width === this.size.width && height === this.size.height) return;
-    this.size = { width, height };
-    if (this.drawing) this.minimap.paint(this.drawing, this.marks, this.size);
-    this.placeFirst();
-    this.schedule();
+  #measure(): void {
+    const { clientWidth: width, clientHeight: height } = this.#host;
+    if (width === this.#size.width && height === this.#size.height) return;
+    this.#size = { width, height };
+    if (this.drawing) this.#minimap.paint(this.drawing, this.#marks, this.#size);
+    this.#placeFirst();
+    this.#schedule();
   }
 
   /** The first look at a tree waits until there is room to look at it. */
-  private placeFirst(): void {
-    if (this.placed || !this.drawing || !this.size.width) return;
-    this.placed = true;
+  #placeFirst(): void {
+    if (this.#placed || !this.drawing || !this.#size.width) return;
+    this.#placed = true;
     this.home();
   }
 
@@ -148,98 +153,98 @@ export class GraphView {
     this.camera.home(middles.reduce((sum, x) => sum + x, 0) / Math.max(1, top.length));
   }
 
-  private moved(): void {
-    this.events.zoomed(this.camera.view.scale);
-    this.schedule();
+  #moved(): void {
+    this.#events.zoomed(this.camera.view.scale);
+    this.#schedule();
   }
 
-  private repaintAll(): void {
-    this.svg.clear();
-    if (this.drawing) this.minimap.paint(this.drawing, this.marks, this.size);
-    this.schedule();
+  #repaintAll(): void {
+    this.#svg.clear();
+    if (this.drawing) this.#minimap.paint(this.drawing, this.#marks, this.#size);
+    this.#schedule();
   }
 
-  private schedule(): void {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
+  #schedule(): void {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
       this.paint();
     });
   }
 
   /** Paint now; called once a frame at most. */
   paint(): void {
-    const { drawing, size, camera } = this;
+    const [drawing, size, camera] = [this.drawing, this.#size, this.camera];
     if (!drawing || !size.width) return;
     const near = camera.view.scale >= READING;
-    this.host.dataset["painter"] = near ? "svg" : "canvas";
-    if (near) this.svg.paint(drawing, camera, this.marks);
+    this.#host.dataset["painter"] = near ? "svg" : "canvas";
+    if (near) this.#svg.paint(drawing, camera, this.#marks);
     else {
-      this.svg.clear();
-      this.canvas.paint(drawing, camera, this.marks, size.width, size.height);
+      this.#svg.clear();
+      this.#canvas.paint(drawing, camera, this.#marks, size.width, size.height);
     }
-    this.minimap.follow();
+    this.#minimap.follow();
   }
 
-  private listen(): void {
-    const { signal } = this.stop;
-    this.host.addEventListener("pointermove", (event) => this.hover(event), { signal });
-    this.host.addEventListener("pointerleave", () => this.point(null), { signal });
-    this.host.addEventListener("keydown", (event) => this.key(event), { signal });
-    this.host.addEventListener("focus", () => this.focused(), { signal });
-    this.host.addEventListener("blur", () => this.setMarks({ focus: null }), { signal });
+  #listen(): void {
+    const { signal } = this.#stop;
+    this.#host.addEventListener("pointermove", (event) => this.#hover(event), { signal });
+    this.#host.addEventListener("pointerleave", () => this.#point(null), { signal });
+    this.#host.addEventListener("keydown", (event) => this.#key(event), { signal });
+    this.#host.addEventListener("focus", () => this.#focused(), { signal });
+    this.#host.addEventListener("blur", () => this.setMarks({ focus: null }), { signal });
   }
 
-  private at(event: MouseEvent): [number, number] {
-    const frame = this.host.getBoundingClientRect();
+  #at(event: MouseEvent): [number, number] {
+    const frame = this.#host.getBoundingClientRect();
     return this.camera.toDrawing(event.clientX - frame.left, event.clientY - frame.top);
   }
 
-  private hover(event: PointerEvent): void {
+  #hover(event: PointerEvent): void {
     if (!this.drawing || event.buttons) return;
-    const place = this.at(event);
+    const place = this.#at(event);
     const box = this.drawing.boxAt(...place);
     const stub = box ? null : this.drawing.stubAt(...place);
-    this.host.style.cursor = box || stub ? "pointer" : "";
-    this.point(box);
+    this.#host.style.cursor = box || stub ? "pointer" : "";
+    this.#point(box);
   }
 
-  private point(box: Box | null): void {
-    if (box === this.pointed) return;
-    this.pointed = box;
-    this.events.point(box);
+  #point(box: Box | null): void {
+    if (box === this.#pointed) return;
+    this.#pointed = box;
+    this.#events.point(box);
   }
 
-  private click(event: PointerEvent): void {
+  #click(event: PointerEvent): void {
     if (!this.drawing) return;
-    const place = this.at(event);
+    const place = this.#at(event);
     const box = this.drawing.boxAt(...place);
     const far = box ? null : this.drawing.stubAt(...place)?.far;
-    if (box) this.events.choose(box);
-    else if (far) this.events.jump(far);
-    else this.events.release();
+    if (box) this.#events.choose(box);
+    else if (far) this.#events.jump(far);
+    else this.#events.release();
   }
 
   /** The Tab key enters the drawing: begin at what is on the screen. */
-  private focused(): void {
-    if (!this.drawing || this.focus || !this.host.matches(":focus-visible")) return;
-    const first = this.stops().find((box) => box.y + box.h > this.camera.seen().y);
+  #focused(): void {
+    if (!this.drawing || this.focus || !this.#host.matches(":focus-visible")) return;
+    const first = this.#stops().find((box) => box.y + box.h > this.camera.seen().y);
     if (first) this.moveFocus(first);
   }
 
   /** The boxes that the arrow keys stop at. */
-  private stops(): Box[] {
+  #stops(): Box[] {
     return this.drawing!.scene.boxes.filter((box) => !(isGroup(box) && box.open));
   }
 
-  private key(event: KeyboardEvent): void {
-    const action = this.actionFor(event);
+  #key(event: KeyboardEvent): void {
+    const action = this.#actionFor(event);
     if (!action || !this.drawing) return;
     event.preventDefault();
     event.stopPropagation();
     action();
   }
 
-  private actionFor(event: KeyboardEvent): (() => void) | undefined {
+  #actionFor(event: KeyboardEvent): (() => void) | undefined {
     const { focus, camera } = this;
     const arrow = ARROWS[event.key];
     if (arrow && event.shiftKey) {
@@ -247,15 +252,15 @@ export class GraphView {
       return () => camera.pan(dx! * PAN_STEP, dy! * PAN_STEP);
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
-    if (arrow) return () => this.step(arrow);
+    if (arrow) return () => this.#step(arrow);
     const actions: Record<string, () => void> = {
-      Enter: () => focus && this.events.choose(focus),
-      " ": () => focus && this.events.choose(focus),
-      Backspace: () => focus?.parent?.parent && this.events.close(focus.parent),
-      Escape: () => this.events.release(),
-      Home: () => this.stepTo(0),
-      End: () => this.stepTo(-1),
-      "/": () => this.events.search(),
+      Enter: () => focus && this.#events.choose(focus),
+      " ": () => focus && this.#events.choose(focus),
+      Backspace: () => focus?.parent?.parent && this.#events.close(focus.parent),
+      Escape: () => this.#events.release(),
+      Home: () => this.#stepTo(0),
+      End: () => this.#stepTo(-1),
+      "/": () => this.#events.search(),
       "+": () => camera.zoom(ZOOM_STEP),
       "=": () => camera.zoom(ZOOM_STEP),
       "-": () => camera.zoom(1 / ZOOM_STEP),
@@ -265,14 +270,14 @@ export class GraphView {
     return actions[event.key];
   }
 
-  private step(arrow: (typeof ARROWS)[string]): void {
-    const stops = this.stops();
+  #step(arrow: (typeof ARROWS)[string]): void {
+    const stops = this.#stops();
     const next = this.focus ? neighbour(stops, shownBox(this.focus), arrow!) : stops[0];
     if (next) this.moveFocus(next);
   }
 
-  private stepTo(end: 0 | -1): void {
-    const box = this.stops().at(end);
+  #stepTo(end: 0 | -1): void {
+    const box = this.#stops().at(end);
     if (box) this.moveFocus(box);
   }
 }

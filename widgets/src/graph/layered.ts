@@ -59,16 +59,16 @@ const PASSES = 3;
 
 /** Places groups; those that are wired alike, as equal layers are, share one placement. */
 export class Placer {
-  private readonly known = new Map<number, { wiring: Wiring; placement: Placement }[]>();
+  readonly #known = new Map<number, { wiring: Wiring; placement: Placement }[]>();
 
   place(wiring: Wiring): Placement {
     const hash = hashOf(wiring);
-    const alike = this.known.get(hash) ?? [];
+    const alike = this.#known.get(hash) ?? [];
     let found = alike.find((one) => sameWiring(one.wiring, wiring));
     if (!found) {
       found = { wiring, placement: layered(wiring) };
       alike.push(found);
-      this.known.set(hash, alike);
+      this.#known.set(hash, alike);
     }
     return found.placement;
   }
@@ -97,121 +97,126 @@ export function layered(wiring: Wiring): Placement {
 
 /** The vertices and bends of a group, in rows. */
 class Net {
-  private readonly width: number[];
-  private readonly height: number[];
-  private readonly up = new Neighbours();
-  private readonly down = new Neighbours();
-  private readonly layers: number[][] = [];
-  private readonly chains: number[][];
+  readonly #width: number[];
+  readonly #height: number[];
+  readonly #up = new Neighbours();
+  readonly #down = new Neighbours();
+  readonly #layers: number[][] = [];
+  readonly #chains: number[][];
   /** By chain: how many of its bends have been drawn. */
-  private readonly drawn: number[];
-  private readonly x: number[];
-  private readonly slot: number[];
-  private readonly key: number[];
-  private readonly vertices: number;
+  readonly #drawn: number[];
+  readonly #x: number[];
+  readonly #slot: number[];
+  readonly #key: number[];
+  readonly #vertices: number;
+
+  readonly #wiring: Wiring;
+  readonly #rows: number[];
 
   constructor(
-    private readonly wiring: Wiring,
-    private readonly rows: number[],
+    wiring: Wiring,
+    rows: number[],
   ) {
+    this.#wiring = wiring;
+    this.#rows = rows;
     const ports = wiring.inPorts + wiring.outPorts;
-    this.vertices = rows.length;
-    this.width = [...wiring.width, ...new Array<number>(ports).fill(BEND)];
-    this.height = [...wiring.height, ...new Array<number>(ports).fill(0)];
-    this.chains = Array.from({ length: wiring.chains }, () => []);
-    this.drawn = zeros(wiring.chains);
-    wiring.from.forEach((_, edge) => this.connect(edge));
-    for (let v = 0; v < this.rows.length; v++) (this.layers[this.rows[v]!] ??= []).push(v);
-    for (let row = 0; row < this.layers.length; row++) this.layers[row] ??= [];
-    this.x = zeros(this.rows.length);
-    this.slot = zeros(this.rows.length);
-    this.key = zeros(this.rows.length);
+    this.#vertices = rows.length;
+    this.#width = [...wiring.width, ...new Array<number>(ports).fill(BEND)];
+    this.#height = [...wiring.height, ...new Array<number>(ports).fill(0)];
+    this.#chains = Array.from({ length: wiring.chains }, () => []);
+    this.#drawn = zeros(wiring.chains);
+    wiring.from.forEach((_, edge) => this.#connect(edge));
+    for (let v = 0; v < this.#rows.length; v++) (this.#layers[this.#rows[v]!] ??= []).push(v);
+    for (let row = 0; row < this.#layers.length; row++) this.#layers[row] ??= [];
+    this.#x = zeros(this.#rows.length);
+    this.#slot = zeros(this.#rows.length);
+    this.#key = zeros(this.#rows.length);
   }
 
-  private span(edge: number): number {
-    return this.rows[this.wiring.to[edge]!]! - this.rows[this.wiring.from[edge]!]!;
+  #span(edge: number): number {
+    return this.#rows[this.#wiring.to[edge]!]! - this.#rows[this.#wiring.from[edge]!]!;
   }
 
   /** Lead an edge along its chain, which grows as far as the edge needs it. */
-  private connect(edge: number): void {
-    const { from, to, fromShift, toShift, chain } = this.wiring;
-    const span = this.span(edge);
+  #connect(edge: number): void {
+    const { from, to, fromShift, toShift, chain } = this.#wiring;
+    const span = this.#span(edge);
     if (span > CUT) return;
-    const bends = this.chains[chain[edge]!]!;
+    const bends = this.#chains[chain[edge]!]!;
     const source = from[edge]!;
     while (bends.length < span - 1) {
       const above = bends.length ? bends[bends.length - 1]! : source;
-      const bend = this.rows.push(this.rows[source]! + bends.length + 1) - 1;
-      this.width.push(BEND);
-      this.height.push(0);
-      this.join(above, bend, bends.length ? 0 : fromShift[edge]!);
+      const bend = this.#rows.push(this.#rows[source]! + bends.length + 1) - 1;
+      this.#width.push(BEND);
+      this.#height.push(0);
+      this.#join(above, bend, bends.length ? 0 : fromShift[edge]!);
       bends.push(bend);
     }
     const above = span > 1 ? bends[span - 2]! : source;
-    this.join(above, to[edge]!, (span > 1 ? 0 : fromShift[edge]!) - toShift[edge]!);
+    this.#join(above, to[edge]!, (span > 1 ? 0 : fromShift[edge]!) - toShift[edge]!);
   }
 
-  private join(above: number, below: number, shift: number): void {
-    this.up.add(below, above, shift);
-    this.down.add(above, below, -shift);
+  #join(above: number, below: number, shift: number): void {
+    this.#up.add(below, above, shift);
+    this.#down.add(above, below, -shift);
   }
 
   /** Order each row by where its neighbours are, down and up in turn. */
   order(): void {
-    for (const layer of this.layers) for (let at = 0; at < layer.length; at++) this.slot[layer[at]!] = at;
-    if (this.layers.every((layer) => layer.length < 2)) return;
-    const last = this.layers.length - 1;
+    for (const layer of this.#layers) for (let at = 0; at < layer.length; at++) this.#slot[layer[at]!] = at;
+    if (this.#layers.every((layer) => layer.length < 2)) return;
+    const last = this.#layers.length - 1;
     for (let sweep = 0; sweep < SWEEPS; sweep++) {
-      if (sweep % 2) for (let row = last - 1; row >= 0; row--) this.sort(row, this.down);
-      else for (let row = 1; row <= last; row++) this.sort(row, this.up);
+      if (sweep % 2) for (let row = last - 1; row >= 0; row--) this.#sort(row, this.#down);
+      else for (let row = 1; row <= last; row++) this.#sort(row, this.#up);
     }
   }
 
-  private sort(row: number, near: Neighbours): void {
-    const layer = this.layers[row]!;
+  #sort(row: number, near: Neighbours): void {
+    const layer = this.#layers[row]!;
     if (layer.length < 2) return;
     for (const v of layer) {
       let sum = 0;
       let count = 0;
       for (let at = near.first(v); at >= 0; at = near.next[at]!) {
         const u = near.vertex[at]!;
-        sum += this.slot[u]! / Math.max(1, this.layers[this.rows[u]!]!.length - 1);
+        sum += this.#slot[u]! / Math.max(1, this.#layers[this.#rows[u]!]!.length - 1);
         count++;
       }
-      this.key[v] = count ? (sum / count) * (layer.length - 1) : this.slot[v]!;
+      this.#key[v] = count ? (sum / count) * (layer.length - 1) : this.#slot[v]!;
     }
-    layer.sort((a, b) => this.key[a]! - this.key[b]! || this.slot[a]! - this.slot[b]!);
-    for (let at = 0; at < layer.length; at++) this.slot[layer[at]!] = at;
+    layer.sort((a, b) => this.#key[a]! - this.#key[b]! || this.#slot[a]! - this.#slot[b]!);
+    for (let at = 0; at < layer.length; at++) this.#slot[layer[at]!] = at;
   }
 
   /** Move each row's vertices towards their neighbours, keeping order and distance. */
   place(): void {
-    for (const layer of this.layers) {
+    for (const layer of this.#layers) {
       let edge = 0;
       for (const v of layer) {
-        this.x[v] = edge + this.width[v]! / 2;
-        edge += this.width[v]! + GAP_X;
+        this.#x[v] = edge + this.#width[v]! / 2;
+        edge += this.#width[v]! + GAP_X;
       }
-      for (const v of layer) this.x[v]! -= (edge - GAP_X) / 2;
+      for (const v of layer) this.#x[v]! -= (edge - GAP_X) / 2;
     }
-    const last = this.layers.length - 1;
+    const last = this.#layers.length - 1;
     for (let pass = 0; pass < PASSES; pass++) {
-      const down = pass ? this.nearBoth : this.nearAbove;
-      for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, down);
-      for (let row = last - 1; row >= 0; row--) this.settle(this.layers[row]!, this.nearBoth);
+      const down = pass ? this.#nearBoth : this.#nearAbove;
+      for (let row = 1; row <= last; row++) this.#settle(this.#layers[row]!, down);
+      for (let row = last - 1; row >= 0; row--) this.#settle(this.#layers[row]!, this.#nearBoth);
     }
-    for (let row = 1; row <= last; row++) this.settle(this.layers[row]!, this.rightBelow);
-    for (const bends of this.chains) this.straighten(bends);
+    for (let row = 1; row <= last; row++) this.#settle(this.#layers[row]!, this.#rightBelow);
+    for (const bends of this.#chains) this.#straighten(bends);
   }
 
   /**
    * Isotonic regression by pooling adjacent violators: the closest places to what all vertices of
    * a row want that keep their order and distances.
    */
-  private settle(layer: number[], wish: (v: number) => void): void {
+  #settle(layer: number[], wish: (v: number) => void): void {
     if (layer.length === 1) {
       wish(layer[0]!);
-      this.x[layer[0]!] = this.sum / this.weight;
+      this.#x[layer[0]!] = this.#sum / this.#weight;
       return;
     }
     const offset: number[] = [];
@@ -219,10 +224,10 @@ class Net {
     for (let at = 0; at < layer.length; at++) {
       const v = layer[at]!;
       const before = at ? layer[at - 1]! : v;
-      const distance = at ? (this.width[before]! + this.width[v]!) / 2 + GAP_X : 0;
+      const distance = at ? (this.#width[before]! + this.#width[v]!) / 2 + GAP_X : 0;
       offset.push((offset[at - 1] ?? 0) + distance);
       wish(v);
-      const block = { sum: this.sum - offset[at]! * this.weight, weight: this.weight, size: 1 };
+      const block = { sum: this.#sum - offset[at]! * this.#weight, weight: this.#weight, size: 1 };
       for (let last = blocks.at(-1); last; last = blocks.at(-1)) {
         if (last.sum / last.weight <= block.sum / block.weight) break;
         block.sum += last.sum;
@@ -234,22 +239,22 @@ class Net {
     }
     let at = 0;
     for (const { sum, weight, size } of blocks) {
-      for (let end = at + size; at < end; at++) this.x[layer[at]!] = sum / weight + offset[at]!;
+      for (let end = at + size; at < end; at++) this.#x[layer[at]!] = sum / weight + offset[at]!;
     }
   }
 
   /** Put the bends of a line over each other, in runs as long as their rows leave room for. */
-  private straighten(bends: number[]): void {
+  #straighten(bends: number[]): void {
     let first = 0;
     let [low, high] = [-Infinity, Infinity];
     const finish = (end: number): void => {
       let sum = 0;
-      for (let at = first; at < end; at++) sum += this.x[bends[at]!]!;
+      for (let at = first; at < end; at++) sum += this.#x[bends[at]!]!;
       const x = Math.min(high, Math.max(low, sum / (end - first)));
-      for (let at = first; at < end; at++) this.x[bends[at]!] = x;
+      for (let at = first; at < end; at++) this.#x[bends[at]!] = x;
     };
     for (let at = 0; at < bends.length; at++) {
-      const [left, right] = this.room(bends[at]!);
+      const [left, right] = this.#room(bends[at]!);
       if (Math.max(low, left) > Math.min(high, right)) {
         finish(at);
         [first, low, high] = [at, -Infinity, Infinity];
@@ -260,102 +265,102 @@ class Net {
   }
 
   /** Between which places a vertex can be moved. */
-  private room(v: number): [number, number] {
-    const layer = this.layers[this.rows[v]!]!;
-    const [before, after] = [layer[this.slot[v]! - 1], layer[this.slot[v]! + 1]];
-    const apart = (u: number): number => (this.width[u]! + this.width[v]!) / 2 + GAP_X;
+  #room(v: number): [number, number] {
+    const layer = this.#layers[this.#rows[v]!]!;
+    const [before, after] = [layer[this.#slot[v]! - 1], layer[this.#slot[v]! + 1]];
+    const apart = (u: number): number => (this.#width[u]! + this.#width[v]!) / 2 + GAP_X;
     return [
-      before === undefined ? -Infinity : this.x[before]! + apart(before),
-      after === undefined ? Infinity : this.x[after]! - apart(after),
+      before === undefined ? -Infinity : this.#x[before]! + apart(before),
+      after === undefined ? Infinity : this.#x[after]! - apart(after),
     ];
   }
 
   /** What a vertex wishes, for `settle`: the places it wants to be at, weighed. */
-  private sum = 0;
-  private weight = 0;
+  #sum = 0;
+  #weight = 0;
 
-  private nearAbove = (v: number): void => {
-    this.sum = this.weight = 0;
-    this.attract(v, this.up);
-    if (!this.weight) this.attract(v, this.down);
-    this.holdToAxis(v);
+  #nearAbove = (v: number): void => {
+    this.#sum = this.#weight = 0;
+    this.#attract(v, this.#up);
+    if (!this.#weight) this.#attract(v, this.#down);
+    this.#holdToAxis(v);
   };
 
-  private nearBoth = (v: number): void => {
-    this.sum = this.weight = 0;
-    this.attract(v, this.up);
-    this.attract(v, this.down);
-    this.holdToAxis(v);
+  #nearBoth = (v: number): void => {
+    this.#sum = this.#weight = 0;
+    this.#attract(v, this.#up);
+    this.#attract(v, this.#down);
+    this.#holdToAxis(v);
   };
 
   /** Right below the vertex that alone leads here and nowhere else, if near; else where it is. */
-  private rightBelow = (v: number): void => {
-    this.sum = this.x[v]!;
-    this.weight = 1;
-    const at = this.up.only(v);
-    if (at < 0 || this.down.only(this.up.vertex[at]!) < 0) return;
-    const x = this.x[this.up.vertex[at]!]! + this.up.shift[at]!;
-    if (Math.abs(x - this.sum) < SNAP) this.sum = x;
+  #rightBelow = (v: number): void => {
+    this.#sum = this.#x[v]!;
+    this.#weight = 1;
+    const at = this.#up.only(v);
+    if (at < 0 || this.#down.only(this.#up.vertex[at]!) < 0) return;
+    const x = this.#x[this.#up.vertex[at]!]! + this.#up.shift[at]!;
+    if (Math.abs(x - this.#sum) < SNAP) this.#sum = x;
   };
 
-  private attract(v: number, near: Neighbours): void {
-    const isBend = v >= this.vertices;
+  #attract(v: number, near: Neighbours): void {
+    const isBend = v >= this.#vertices;
     for (let at = near.first(v); at >= 0; at = near.next[at]!) {
       const u = near.vertex[at]!;
-      const weight = isBend && u >= this.vertices ? STRAIGHT : 1;
-      this.sum += (this.x[u]! + near.shift[at]!) * weight;
-      this.weight += weight;
+      const weight = isBend && u >= this.#vertices ? STRAIGHT : 1;
+      this.#sum += (this.#x[u]! + near.shift[at]!) * weight;
+      this.#weight += weight;
     }
   }
 
   /** Ports beside the middle would shift each row a little; the axis, at 0, holds against that. */
-  private holdToAxis(v: number): void {
-    if (!this.weight) this.sum = this.x[v]! * AXIS;
-    if (!this.weight || v < this.vertices) this.weight += AXIS;
+  #holdToAxis(v: number): void {
+    if (!this.#weight) this.#sum = this.#x[v]! * AXIS;
+    if (!this.#weight || v < this.#vertices) this.#weight += AXIS;
   }
 
   result(): Placement {
-    const { wiring, vertices } = this;
+    const [wiring, vertices] = [this.#wiring, this.#vertices];
     const boxes = wiring.width.length;
     let left = Infinity;
     let right = -Infinity;
-    for (let v = 0; v < this.rows.length; v++) {
-      left = Math.min(left, this.x[v]! - this.width[v]! / 2);
-      right = Math.max(right, this.x[v]! + this.width[v]! / 2);
+    for (let v = 0; v < this.#rows.length; v++) {
+      left = Math.min(left, this.#x[v]! - this.#width[v]! / 2);
+      right = Math.max(right, this.#x[v]! + this.#width[v]! / 2);
     }
     if (left > right) left = right = 0;
-    const tops = this.tops();
+    const tops = this.#tops();
     const x = zeros(vertices);
     const y = zeros(vertices);
-    for (let v = 0; v < this.rows.length; v++) this.x[v]! -= left;
+    for (let v = 0; v < this.#rows.length; v++) this.#x[v]! -= left;
     for (let v = 0; v < vertices; v++) {
-      x[v] = this.x[v]! - (v < boxes ? this.width[v]! / 2 : 0);
-      y[v] = tops[this.rows[v]!]!;
+      x[v] = this.#x[v]! - (v < boxes ? this.#width[v]! / 2 : 0);
+      y[v] = tops[this.#rows[v]!]!;
     }
-    const lines = wiring.from.map((_, edge) => this.line(edge, tops));
+    const lines = wiring.from.map((_, edge) => this.#line(edge, tops));
     return { x, y, lines, width: right - left, height: Math.max(0, tops.at(-1)! - GAP_Y) };
   }
 
   /** The y of each row's top, and one more for what would follow the last. */
-  private tops(): number[] {
+  #tops(): number[] {
     const tops = [0];
-    this.layers.forEach((layer, row) => {
+    this.#layers.forEach((layer, row) => {
       let tallest = 0;
-      for (const v of layer) tallest = Math.max(tallest, this.height[v]!);
+      for (const v of layer) tallest = Math.max(tallest, this.#height[v]!);
       tops.push(tops[row]! + tallest + GAP_Y);
     });
     return tops;
   }
 
-  private line(edge: number, tops: number[]): Line {
-    const { from, to, fromShift, toShift, chain } = this.wiring;
+  #line(edge: number, tops: number[]): Line {
+    const { from, to, fromShift, toShift, chain } = this.#wiring;
     const [source, target] = [from[edge]!, to[edge]!];
-    const sourceRow = this.rows[source]!;
-    const startX = this.x[source]! + fromShift[edge]!;
-    const startY = tops[sourceRow]! + this.height[source]!;
-    const endX = this.x[target]! + toShift[edge]!;
-    const endY = tops[this.rows[target]!]!;
-    const span = this.span(edge);
+    const sourceRow = this.#rows[source]!;
+    const startX = this.#x[source]! + fromShift[edge]!;
+    const startY = tops[sourceRow]! + this.#height[source]!;
+    const endX = this.#x[target]! + toShift[edge]!;
+    const endY = tops[this.#rows[target]!]!;
+    const span = this.#span(edge);
     if (span > CUT) {
       return {
         points: [startX, startY, startX, startY + STUB],
@@ -368,13 +373,13 @@ class Net {
     if (rowEnd > startY) points.push(startX, rowEnd);
     const start = points.length;
     for (let at = 0; at < span - 1; at++) {
-      const bend = this.chains[chain[edge]!]![at]!;
-      const row = this.rows[bend]!;
-      points.push(this.x[bend]!, tops[row]!, this.x[bend]!, tops[row + 1]! - GAP_Y);
+      const bend = this.#chains[chain[edge]!]![at]!;
+      const row = this.#rows[bend]!;
+      points.push(this.#x[bend]!, tops[row]!, this.#x[bend]!, tops[row + 1]! - GAP_Y);
     }
     points.push(endX, endY);
-    const shared = Math.min(span - 1, this.drawn[chain[edge]!]!);
-    this.drawn[chain[edge]!] = Math.max(span - 1, shared);
+    const shared = Math.min(span - 1, this.#drawn[chain[edge]!]!);
+    this.#drawn[chain[edge]!] = Math.max(span - 1, shared);
     return { points, branch: shared ? start + 4 * shared - 2 : 0, stub: null };
   }
 }

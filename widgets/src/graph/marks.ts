@@ -3,20 +3,20 @@ import type { Box, Tree } from "./tree";
 
 /** A set of nodes that can be counted within any box at once. */
 export class NodeSet {
-  private readonly before: Int32Array;
+  readonly #before: Int32Array;
   readonly size: number;
 
   constructor(tree: Tree, nodes: Iterable<number>) {
     const wanted = new Set(nodes);
-    this.before = new Int32Array(tree.order.length + 1);
+    this.#before = new Int32Array(tree.order.length + 1);
     tree.order.forEach((node, at) => {
-      this.before[at + 1] = this.before[at]! + (wanted.has(node) ? 1 : 0);
+      this.#before[at + 1] = this.#before[at]! + (wanted.has(node) ? 1 : 0);
     });
-    this.size = this.before[tree.order.length]!;
+    this.size = this.#before[tree.order.length]!;
   }
 
   countIn(box: Box): number {
-    return this.before[box.end]! - this.before[box.start]!;
+    return this.#before[box.end]! - this.#before[box.start]!;
   }
 }
 

@@ -8,17 +8,17 @@ export class Neighbours {
   readonly vertex: number[] = [];
   readonly shift: number[] = [];
   readonly next: number[] = [];
-  private readonly heads: number[] = [];
+  readonly #heads: number[] = [];
 
   add(of: number, vertex: number, shift: number): void {
-    while (this.heads.length <= of) this.heads.push(-1);
-    this.next.push(this.heads[of]!);
+    while (this.#heads.length <= of) this.#heads.push(-1);
+    this.next.push(this.#heads[of]!);
     this.shift.push(shift);
-    this.heads[of] = this.vertex.push(vertex) - 1;
+    this.#heads[of] = this.vertex.push(vertex) - 1;
   }
 
   first(of: number): number {
-    return this.heads[of] ?? -1;
+    return this.#heads[of] ?? -1;
   }
 
   /** The one neighbour of a vertex; -1 when there is none or more. */

@@ -12,51 +12,54 @@ export type ColourName =
 
 export class Palette {
   font = "monospace";
-  private readonly colours = new Map<string, string>();
-  private readonly observer: MutationObserver;
-  private readonly scheme: MediaQueryList | undefined;
-  private readonly refresh: () => void;
+  readonly #colours = new Map<string, string>();
+  readonly #observer: MutationObserver;
+  readonly #scheme: MediaQueryList | undefined;
+  readonly #refresh: () => void;
+
+  readonly #host: HTMLElement;
 
   constructor(
-    private readonly host: HTMLElement,
+    host: HTMLElement,
     changed: () => void,
   ) {
-    this.refresh = () => {
-      this.colours.clear();
+    this.#host = host;
+    this.#refresh = () => {
+      this.#colours.clear();
       changed();
     };
     // JupyterLab and VS Code say on <body> which theme is on; plain pages by the color scheme.
-    this.observer = new MutationObserver(this.refresh);
+    this.#observer = new MutationObserver(this.#refresh);
     for (const element of [document.documentElement, document.body]) {
-      this.observer.observe(element, { attributes: true });
+      this.#observer.observe(element, { attributes: true });
     }
-    this.scheme = window.matchMedia?.("(prefers-color-scheme: dark)");
-    this.scheme?.addEventListener("change", this.refresh);
+    this.#scheme = window.matchMedia?.("(prefers-color-scheme: dark)");
+    this.#scheme?.addEventListener("change", this.#refresh);
   }
 
   dispose(): void {
-    this.observer.disconnect();
-    this.scheme?.removeEventListener("change", this.refresh);
+    this.#observer.disconnect();
+    this.#scheme?.removeEventListener("change", this.#refresh);
   }
 
   colour(name: ColourName): string {
-    return this.resolved(`--dnx-g-${name}`);
+    return this.#resolved(`--dnx-g-${name}`);
   }
 
   hue(number: number): string {
-    return this.resolved(`--dnx-g-hue-${number}`);
+    return this.#resolved(`--dnx-g-hue-${number}`);
   }
 
   /** A variable may hold anything that CSS can work out; an element's own colour is worked out. */
-  private resolved(variable: string): string {
-    let found = this.colours.get(variable);
+  #resolved(variable: string): string {
+    let found = this.#colours.get(variable);
     if (found === undefined) {
       const probe = document.createElement("span");
       probe.style.color = `var(${variable})`;
-      this.host.append(probe);
+      this.#host.append(probe);
       found = getComputedStyle(probe).color;
       probe.remove();
-      this.colours.set(variable, found);
+      this.#colours.set(variable, found);
     }
     return found;
   }

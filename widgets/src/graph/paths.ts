@@ -29,22 +29,22 @@ export function trace(points: number[], arrow: boolean, pen: Pen, start = 0): vo
 
 /** A pen that writes an SVG path. */
 export class SvgPen implements Pen {
-  private parts: string[] = [];
+  #parts: string[] = [];
 
   moveTo(x: number, y: number): void {
-    this.parts.push(`M${short(x)} ${short(y)}`);
+    this.#parts.push(`M${short(x)} ${short(y)}`);
   }
 
   lineTo(x: number, y: number): void {
-    this.parts.push(`L${short(x)} ${short(y)}`);
+    this.#parts.push(`L${short(x)} ${short(y)}`);
   }
 
   bezierCurveTo(...values: [number, number, number, number, number, number]): void {
-    this.parts.push(`C${values.map(short).join(" ")}`);
+    this.#parts.push(`C${values.map(short).join(" ")}`);
   }
 
   toString(): string {
-    return this.parts.join("");
+    return this.#parts.join("");
   }
 }
 

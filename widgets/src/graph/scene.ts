@@ -8,20 +8,20 @@ import { type Box, isGroup, shownBox, type Tree } from "./tree";
 export class Drawing {
   readonly scene: Scene;
   readonly milliseconds: number;
-  private readonly boxes: Bands<Box>;
-  private readonly segments: Bands<Segment>;
-  private byProducer: Map<Box, Segment[]> | null = null;
+  readonly #boxes: Bands<Box>;
+  readonly #segments: Bands<Segment>;
+  #byProducer: Map<Box, Segment[]> | null = null;
 
   constructor(readonly tree: Tree) {
     const start = performance.now();
     this.scene = layout(tree);
-    this.boxes = new Bands(this.scene.boxes, (box) => [box.y, box.y + box.h]);
-    this.segments = new Bands(this.scene.segments, (one) => [one.points[1]!, one.points.at(-1)!]);
+    this.#boxes = new Bands(this.scene.boxes, (box) => [box.y, box.y + box.h]);
+    this.#segments = new Bands(this.scene.segments, (one) => [one.points[1]!, one.points.at(-1)!]);
     this.milliseconds = performance.now() - start;
   }
 
   boxesIn(rect: Rect): Box[] {
-    return [...this.boxes.between(rect.y, rect.y + rect.height)].filter(
+    return [...this.#boxes.between(rect.y, rect.y + rect.height)].filter(
       (box) =>
         box.y < rect.y + rect.height &&
         box.y + box.h > rect.y &&
@@ -31,7 +31,7 @@ export class Drawing {
   }
 
   segmentsIn(rect: Rect): Segment[] {
-    return [...this.segments.between(rect.y, rect.y + rect.height)].filter(
+    return [...this.#segments.between(rect.y, rect.y + rect.height)].filter(
       ({ points }) => points[1]! < rect.y + rect.height && points.at(-1)! > rect.y,
     );
   }
@@ -39,7 +39,7 @@ export class Drawing {
   /** The innermost box at a point; an open group is hit by its heading only. */
   boxAt(x: number, y: number): Box | null {
     let found: Box | null = null;
-    for (const box of this.boxes.between(y, y)) {
+    for (const box of this.#boxes.between(y, y)) {
       const within = x >= box.x && x <= box.x + box.w && y >= box.y && y <= box.y + box.h;
       const hit = within && (!(isGroup(box) && box.open) || y <= box.y + HEAD);
       if (hit && (!found || box.depth > found.depth)) found = box;
@@ -49,7 +49,7 @@ export class Drawing {
 
   /** The stub of a cut edge at a point. */
   stubAt(x: number, y: number): Segment | null {
-    for (const one of this.segments.between(y, y)) {
+    for (const one of this.#segments.between(y, y)) {
       if (!one.far) continue;
       const [left, top, , bottom] = one.points as [number, number, number, number];
       if (Math.abs(x - left) < 7 && y > top - 4 && y < bottom + 4) return one;
@@ -59,7 +59,7 @@ export class Drawing {
 
   /** The lines that bring a box its inputs and carry its value on. */
   linesOf(box: Box): Segment[] {
-    const all = this.producers();
+    const all = this.#producers();
     const lines = [...(all.get(box) ?? [])];
     const ends = new Set([box, ...ancestors(box)]);
     for (const producer of this.producersFor(box)) {
@@ -84,16 +84,16 @@ export class Drawing {
     return found;
   }
 
-  private producers(): Map<Box, Segment[]> {
-    if (!this.byProducer) {
-      this.byProducer = new Map();
+  #producers(): Map<Box, Segment[]> {
+    if (!this.#byProducer) {
+      this.#byProducer = new Map();
       for (const one of this.scene.segments) {
-        const known = this.byProducer.get(one.from);
+        const known = this.#byProducer.get(one.from);
         if (known) known.push(one);
-        else this.byProducer.set(one.from, [one]);
+        else this.#byProducer.set(one.from, [one]);
       }
     }
-    return this.byProducer;
+    return this.#byProducer;
   }
 }
 

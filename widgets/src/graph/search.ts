@@ -3,10 +3,10 @@ import { ownFrame, placeText, valueText } from "../record";
 import type { GraphModel } from "./model";
 
 export class Search {
-  private readonly texts: string[];
+  readonly #texts: string[];
 
   constructor(model: GraphModel) {
-    this.texts = model.nodes.map((node) => {
+    this.#texts = model.nodes.map((node) => {
       const frame = ownFrame(node);
       const modules = node.module_stack.map((step) => step.join(" ")).join(" ");
       const words = [node.name, node.target, node.op, modules, valueText(node.value)];
@@ -20,7 +20,7 @@ export class Search {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return null;
     const found = new Set<number>();
-    this.texts.forEach((text, at) => {
+    this.#texts.forEach((text, at) => {
       if (words.every((word) => text.includes(word))) found.add(at);
     });
     return found;

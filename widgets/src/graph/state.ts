@@ -31,7 +31,7 @@ export class GraphState {
   readonly colouring: ReadonlySignal<Colouring>;
   /** The box whose edges stand out: what is pointed at, else what is pinned. */
   readonly chosen: ReadonlySignal<Box | null>;
-  private readonly search: Search;
+  readonly #search: Search;
 
   constructor(
     readonly graph: Graph,
@@ -41,10 +41,10 @@ export class GraphState {
     this.key = compileKey(compile);
     this.tree = buildTree(modelOf(graph, compile));
     openWithin(this.tree, BUDGET);
-    this.search = new Search(this.tree.model);
-    this.found = computed(() => this.search.find(this.query.value));
+    this.#search = new Search(this.tree.model);
+    this.found = computed(() => this.#search.find(this.query.value));
     this.foundSet = computed(() => this.found.value && new NodeSet(this.tree, this.found.value));
-    this.lit = computed(() => this.litNodes(selection.lit.value));
+    this.lit = computed(() => this.#litNodes(selection.lit.value));
     this.colouring = computed(() =>
       colouring(this.tree.model, this.colour.value, (node) => this.kernelsOf(node.name)[0] ?? ""),
     );
@@ -73,15 +73,15 @@ export class GraphState {
     return leafOf[node] ?? model.users[node]!.map((user) => leafOf[user]).find(Boolean) ?? null;
   }
 
-  private litNodes(keys: Set<string>): NodeSet | null {
+  #litNodes(keys: Set<string>): NodeSet | null {
     if (!keys.size) return null;
     const nodes = refsIn(keys, "node").map((ref) => this.nodeOf(ref)).filter((node) => node >= 0);
-    const drawn = nodes.flatMap((node) => this.standIns(node));
+    const drawn = nodes.flatMap((node) => this.#standIns(node));
     return drawn.length ? new NodeSet(this.tree, drawn) : null;
   }
 
   /** A parameter is lit in its users. */
-  private standIns(node: number): number[] {
+  #standIns(node: number): number[] {
     const { model } = this.tree;
     return model.inside[node] ? model.users[node]! : [node];
   }

@@ -24,79 +24,79 @@ function make<K extends keyof SVGElementTagNameMap>(
 
 export class SvgPainter {
   readonly element = make("svg", { class: "dnx-g-svg", "aria-hidden": "true" });
-  private readonly world = make("g");
-  private readonly frames = make("g");
-  private readonly edges = make("g");
-  private readonly chosen = make("path", { class: "dnx-g-chosen" });
-  private readonly nodes = make("g");
-  private readonly headings = make("g");
-  private readonly boxes = new Map<Box, SVGGElement>();
-  private readonly heads = new Map<Box, SVGElement>();
-  private readonly lines = new Map<Segment, SVGElement>();
-  private drawing: Drawing | null = null;
-  private marks: Marks | null = null;
+  readonly #world = make("g");
+  readonly #frames = make("g");
+  readonly #edges = make("g");
+  readonly #chosen = make("path", { class: "dnx-g-chosen" });
+  readonly #nodes = make("g");
+  readonly #headings = make("g");
+  readonly #boxes = new Map<Box, SVGGElement>();
+  readonly #heads = new Map<Box, SVGElement>();
+  readonly #lines = new Map<Segment, SVGElement>();
+  #drawing: Drawing | null = null;
+  #marks: Marks | null = null;
 
   constructor() {
-    this.world.append(this.frames, this.edges, this.chosen, this.nodes, this.headings);
-    this.element.append(this.world);
+    this.#world.append(this.#frames, this.#edges, this.#chosen, this.#nodes, this.#headings);
+    this.element.append(this.#world);
   }
 
   paint(drawing: Drawing, camera: Camera, marks: Marks): void {
-    if (drawing !== this.drawing) this.clear();
-    this.drawing = drawing;
+    if (drawing !== this.#drawing) this.clear();
+    this.#drawing = drawing;
     const { x, y, scale } = camera.view;
-    this.world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    this.#world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     const seen = camera.seen();
     const boxes = drawing.boxesIn(seen);
-    keep(this.boxes, boxes, (box) => this.addBox(box, marks));
-    keep(this.heads, boxes.filter(isFrame), (box) => this.headings.appendChild(headingOf(box)));
-    for (const [box, heading] of this.heads) {
+    keep(this.#boxes, boxes, (box) => this.#addBox(box, marks));
+    keep(this.#heads, boxes.filter(isFrame), (box) => this.#headings.appendChild(headingOf(box)));
+    for (const [box, heading] of this.#heads) {
       heading.setAttribute("x", String(headingX(box, seen.x)));
     }
-    keep(this.lines, drawing.segmentsIn(seen), (one) => this.addLine(one));
-    if (marks !== this.marks) this.remark(marks);
-    this.marks = marks;
+    keep(this.#lines, drawing.segmentsIn(seen), (one) => this.#addLine(one));
+    if (marks !== this.#marks) this.#remark(marks);
+    this.#marks = marks;
   }
 
   clear(): void {
-    for (const layer of [this.frames, this.edges, this.nodes, this.headings]) {
+    for (const layer of [this.#frames, this.#edges, this.#nodes, this.#headings]) {
       layer.replaceChildren();
     }
-    for (const live of [this.boxes, this.heads, this.lines]) live.clear();
-    this.marks = this.drawing = null;
+    for (const live of [this.#boxes, this.#heads, this.#lines]) live.clear();
+    this.#marks = this.#drawing = null;
   }
 
-  private remark(marks: Marks): void {
-    for (const [box, element] of this.boxes) {
+  #remark(marks: Marks): void {
+    for (const [box, element] of this.#boxes) {
       element.setAttribute("class", classOf(box, marks));
-      if (isGroup(box) && !box.open) this.tellFound(box, element, marks);
+      if (isGroup(box) && !box.open) this.#tellFound(box, element, marks);
     }
     const pen = new SvgPen();
     if (marks.chosen) {
-      for (const one of this.drawing!.linesOf(marks.chosen)) trace(one.points, one.arrow, pen);
+      for (const one of this.#drawing!.linesOf(marks.chosen)) trace(one.points, one.arrow, pen);
     }
-    this.chosen.setAttribute("d", pen.toString());
+    this.#chosen.setAttribute("d", pen.toString());
   }
 
   /** A closed group says how much a search found in it. */
-  private tellFound(box: Box, element: SVGGElement, marks: Marks): void {
+  #tellFound(box: Box, element: SVGGElement, marks: Marks): void {
     const found = marks.found?.countIn(box);
-    const { below } = textsOf(box, this.drawing!.tree.model);
+    const { below } = textsOf(box, this.#drawing!.tree.model);
     const text = element.querySelector(".dnx-g-below");
     if (text) text.textContent = found ? `${below} · ${found} found` : below;
   }
 
-  private addBox(box: Box, marks: Marks): SVGGElement {
+  #addBox(box: Box, marks: Marks): SVGGElement {
     const frame = isFrame(box);
-    const element = frame ? frameOf(box) : this.boxOf(box);
+    const element = frame ? frameOf(box) : this.#boxOf(box);
     element.setAttribute("class", classOf(box, marks));
-    if (!frame && isGroup(box)) this.tellFound(box, element, marks);
-    (frame ? this.frames : this.nodes).append(element);
+    if (!frame && isGroup(box)) this.#tellFound(box, element, marks);
+    (frame ? this.#frames : this.#nodes).append(element);
     return element;
   }
 
-  private boxOf(box: Box): SVGGElement {
-    const { model } = this.drawing!.tree;
+  #boxOf(box: Box): SVGGElement {
+    const { model } = this.#drawing!.tree;
     const texts = textsOf(box, model);
     const element = make("g", {
       transform: `translate(${box.x} ${box.y})`,
@@ -113,13 +113,13 @@ export class SvgPainter {
     first.append(make("tspan", { class: "dnx-g-name" }, texts.name));
     if (texts.beside) first.append(make("tspan", { class: "dnx-g-op" }, ` ${texts.beside}`));
     element.append(first);
-    this.addSmallTexts(element, box, texts);
+    this.#addSmallTexts(element, box, texts);
     return element;
   }
 
-  private addSmallTexts(element: SVGGElement, box: Box, texts: ReturnType<typeof textsOf>): void {
+  #addSmallTexts(element: SVGGElement, box: Box, texts: ReturnType<typeof textsOf>): void {
     let y = 29;
-    const badge = isGroup(box) ? "" : this.drawing!.tree.model.badges[box.node]!;
+    const badge = isGroup(box) ? "" : this.#drawing!.tree.model.badges[box.node]!;
     if (texts.below) element.append(make("text", { x: 10, y, class: "dnx-g-below" }, texts.below));
     if (badge) {
       const width = (badge.length + 1.6) * SMALL_CHAR;
@@ -132,13 +132,13 @@ export class SvgPainter {
     if (texts.inside) element.append(make("text", { x: 10, y, class: "dnx-g-inside" }, texts.inside));
   }
 
-  private addLine(one: Segment): SVGElement {
+  #addLine(one: Segment): SVGElement {
     const pen = new SvgPen();
     trace(one.points, one.arrow, pen, one.branch);
     const element = make("g", { class: one.far ? "dnx-g-stub" : "dnx-g-edge" });
     element.append(make("path", { d: pen.toString() }));
     if (one.far) element.append(stubLabel(one));
-    this.edges.append(element);
+    this.#edges.append(element);
     return element;
   }
 }

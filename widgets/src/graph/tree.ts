@@ -94,24 +94,27 @@ interface Segment {
 
 /** Gathers nodes into their modules, level by level. */
 class Arranger {
-  private readonly steps: Step[][];
+  readonly #steps: Step[][];
   /** By node: which call of `arrange` placed it last, and where. */
-  private readonly call: Int32Array;
-  private readonly place: Int32Array;
-  private calls = 0;
+  readonly #call: Int32Array;
+  readonly #place: Int32Array;
+  #calls = 0;
 
-  constructor(private readonly model: GraphModel) {
-    this.steps = modulesOf(model);
-    this.call = new Int32Array(model.nodes.length);
-    this.place = new Int32Array(model.nodes.length);
+  readonly #model: GraphModel;
+
+  constructor(model: GraphModel) {
+    this.#model = model;
+    this.#steps = modulesOf(model);
+    this.#call = new Int32Array(model.nodes.length);
+    this.#place = new Int32Array(model.nodes.length);
   }
 
   /** Return the boxes of some nodes, nested from a depth on. */
   arrange(members: number[], depth = 0): Box[] {
     const boxes: Box[] = [];
-    for (const { step, members: inner, loose } of this.segments(members, depth)) {
+    for (const { step, members: inner, loose } of this.#segments(members, depth)) {
       if (step) boxes.push(newBox("module", step.label, step.kind, this.arrange(inner, depth + 1)));
-      for (const at of loose) boxes.push(leaf(this.model, at));
+      for (const at of loose) boxes.push(leaf(this.#model, at));
     }
     return boxes;
   }
@@ -120,20 +123,20 @@ class Arranger {
    * A node joins the last run of its module when nothing that it uses comes after that run; else
    * it starts a new run. Places are twice the segment's number, and 1 more for loose nodes.
    */
-  private segments(members: number[], depth: number): Segment[] {
+  #segments(members: number[], depth: number): Segment[] {
     const segments: Segment[] = [{ step: null, members: [], loose: [] }];
     const lastOf = new Map<string, number>();
-    const call = ++this.calls;
+    const call = ++this.#calls;
     for (const at of members) {
       let after = 0;
-      for (const input of this.model.inputs[at]!) {
-        if (this.call[input] === call) after = Math.max(after, this.place[input]!);
+      for (const input of this.#model.inputs[at]!) {
+        if (this.#call[input] === call) after = Math.max(after, this.#place[input]!);
       }
-      this.call[at] = call;
-      const step = this.steps[at]![depth];
+      this.#call[at] = call;
+      const step = this.#steps[at]![depth];
       if (!step) {
         segments[after >> 1]!.loose.push(at);
-        this.place[at] = after | 1;
+        this.#place[at] = after | 1;
         continue;
       }
       let run = lastOf.get(step.path) ?? -1;
@@ -142,7 +145,7 @@ class Arranger {
         lastOf.set(step.path, run);
       }
       segments[run]!.members.push(at);
-      this.place[at] = 2 * run;
+      this.#place[at] = 2 * run;
     }
     return segments;
   }
