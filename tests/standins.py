@@ -7,7 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from torch._guards import CompileId
-from torch._inductor.cudagraph_trees import CompilationMode, CUDAGraphTreeManager, FunctionID
+from torch._inductor.cudagraph_trees import (
+    CompilationMode,
+    CUDAGraphTreeManager,
+    ExecutionState,
+    FunctionID,
+)
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch._inductor.select_algorithm import get_algorithm_selector_cache
 from torch._inductor.virtualized import V
@@ -69,13 +74,16 @@ def tune() -> None:
 
 
 def replay() -> None:
-    """Run a function of a CUDA graph tree."""
+    """Run a function of a CUDA graph tree, which is not recorded."""
     manager = object.__new__(CUDAGraphTreeManager)
     first = FunctionID(0)
     vars(manager).update(
         graph=object(),
         id_to_mode={first: CompilationMode.INFERENCE},
         id_to_compile_id={first: FIRST},
-        _run=lambda *_: None,
+        ids_to_funcs={first: SimpleNamespace(model=lambda inputs: None)},
+        non_cudagraph_managed_mutation_hint={None: {first: True}},
+        path_state=ExecutionState.NONE,
+        _current_node=None,
     )
     manager.run([], first)

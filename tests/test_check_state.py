@@ -247,7 +247,7 @@ def test_a_global_that_cannot_be_copied_is_named(shell):
 def test_inputs_too_large_for_memory(shell, monkeypatch):
     from dynamo_nb.capture import check_calls
 
-    monkeypatch.setattr(check_calls, "_free_memory", lambda: 4_000)
+    monkeypatch.setattr(check_calls, "_free_memory", lambda _: 4_000)
     cell = "def f(x):\n    return x + 1\nf(torch.ones(2))\nf(torch.ones(1000))"
     small, large = checked(shell, cell)
     assert small.status == "same"

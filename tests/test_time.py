@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 from msgspec.structs import replace
+from torch.autograd import profiler
+from torch.autograd.profiler_util import FunctionEvent
 
 from dynamo_nb.capture import time_kernels, time_machine, time_run
 from dynamo_nb.record.types import (
@@ -163,30 +165,33 @@ def test_checks_and_times_together(shell):
 
 
 def test_events_of_the_gpu_measure_its_calls(monkeypatch):
-    done = []
+    done, waited = [], []
 
     class Event:
         def __init__(self, enable_timing: bool) -> None:
             assert enable_timing
 
-        def record(self) -> None:
+        def record(self, stream: str) -> None:
+            assert stream == "stream of cuda:1"
             self.at = len(done)
 
         def elapsed_time(self, end: Event) -> float:
             return (end.at - self.at) * 2.0  # milliseconds
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    assert time_run._cuda_block(lambda: done.append(1), 7) == pytest.approx(2e-3)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    second = torch.device("cuda:1")
+    assert time_run._cuda_block(second, lambda: done.append(1), 7) == pytest.approx(2e-3)
+    assert waited == [second, second]
     assert len(done) == 7
 
 
 def test_kernels_of_the_gpu_are_told_by_the_profiler(monkeypatch):
     cuda, cpu = torch.autograd.DeviceType.CUDA, torch.autograd.DeviceType.CPU
 
-    def event(name: str, device: object, micros: float = 0.0, **more: object) -> SimpleNamespace:
-        fields = {"is_user_annotation": False, "cpu_parent": None, "cpu_children": []} | more
-        return SimpleNamespace(name=name, device_type=device, device_time_total=micros, **fields)
+    def event(name: str, device: object, micros: float = 0.0, **more: object) -> FunctionEvent:
+        return FunctionEvent(1, name, 1, 0.0, micros, device_type=device, use_device="cuda", **more)
 
     events = [
         event("aten::mm", cpu),
@@ -205,9 +210,70 @@ def test_kernels_of_the_gpu_are_told_by_the_profiler(monkeypatch):
 
     monkeypatch.setattr(time_kernels, "_profiler", Profiler)
     monkeypatch.setattr(time_kernels, "_CALLS", 2)
-    assert time_kernels.launches(lambda: None) == 2
+    assert time_kernels.launches(lambda: None, "cuda") == 2
+    assert time_kernels.launches(lambda: None, "cpu") == 1
     (row,) = time_kernels.kernel_times(lambda: None, "cuda")
     assert (row["name"], row["calls"], row["seconds"]) == ("triton_poi_fused_0", 1.0, 20e-6)
+    events[1:] = []  # the driver does not let it look
+    assert time_kernels.launches(lambda: None, "cuda") is None
+
+
+def test_on_a_gpu_the_profiler_sees_each_kernel(monkeypatch):
+    """Without Kineto torch gives operators an estimate, and kernels are no events."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    monkeypatch.setattr(profiler, "_supported_activities", lambda: set(activities))
+    made = time_kernels._profiler()
+    assert made.profiler_kind == torch.autograd.ProfilerState.KINETO
+    assert made.kineto_activities == set(activities)
+
+
+def test_the_gpu_of_a_call_is_that_of_its_tensors():
+    def on(device: str) -> SimpleNamespace:
+        return SimpleNamespace(device=torch.device(device))
+
+    assert time_run._device([on("cpu"), on("cuda:1"), on("cuda:1")]) == torch.device("cuda:1")
+    assert time_run._device([on("cpu")]) == torch.device("cpu")
+    with pytest.raises(time_run._CannotTimeError, match="several GPUs: cuda:0, cuda:1"):
+        time_run._device([on("cuda:0"), on("cuda:1")])
+
+
+def test_gradients_are_new_in_each_repetition(shell, monkeypatch):
+    seen = []
+    ours = time_run._work
+
+    def work(function, again, trains):
+        repeated = ours(function, again, trains)
+
+        def watched() -> None:
+            repeated()
+            seen.append(again.target.weight.grad.clone())
+
+        return watched
+
+    monkeypatch.setattr(time_run, "_work", work)
+    body = "import torch\nm = torch.nn.Linear(2, 2)\nm(torch.ones(1, 2)).sum().backward()\n"
+    timed(shell, body, "--backend eager")
+    assert len(seen) > 2
+    assert all(torch.equal(gradient, torch.ones(2, 2)) for gradient in seen)
+
+
+def test_a_machine_too_full_to_be_measured_costs_no_time(shell, monkeypatch):
+    def full(device: str) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(time_run, "machine", full)
+    (timing,) = timed(shell, WORK + "f(x, w)\n", "--backend eager")
+    assert timing.status == "timed"
+    assert shell.record.machines == []
+
+
+def test_what_a_cuda_graph_returned_is_not_overwritten(shell, monkeypatch):
+    monkeypatch.setattr(time_run, "outputs_are_alive", lambda: True)
+    (timing,) = timed(shell, WORK + "f(x, w)\n", "--backend eager")
+    assert timing.status == "not timed"
+    assert "clone or delete it" in timing.reason
 
 
 def test_a_profiler_that_fails_costs_its_figures_alone(shell, monkeypatch):

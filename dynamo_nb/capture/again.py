@@ -41,6 +41,11 @@ class Again:
         """The leaves of autograd among the copies."""
         return self._copier.leaves
 
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """All tensors among the copies."""
+        return self._copier.tensors
+
     @contextmanager
     def inside(self, *, eager: bool) -> Iterator[list[str]]:
         """Run the block as the call was run; yields the effects that were prevented in it."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.tuning import kernel_name, settings
@@ -15,6 +16,9 @@ __all__ = ["install_binaries"]
 #: The stages of Triton's compiler whose result is text, in order.
 _STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 _IMAGES = ("cubin", "hsaco")
+
+#: Where Triton's first stage names the file of a kernel's source: `#loc = loc("/tmp/k.py":18:0)`.
+_PLACE = re.compile(r'loc\("([^"]+\.py)":')
 
 
 def install_binaries(hooked: Hooked) -> None:
@@ -26,19 +30,20 @@ def install_binaries(hooked: Hooked) -> None:
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
     recorder = hooked.recorder
-    made: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+    made: WeakSet[Any] = WeakSet()
 
     def after(_: Any, kernel: Any, *__: Any, **___: Any) -> None:
-        made[kernel] = recorder.compile_id
+        if kernel.compile_id is not None:  # else a candidate that max-autotune tries
+            made.add(kernel)
 
     def tell() -> None:
-        for kernel, compile_id in list(made.items()):
+        for kernel in list(made):
             with recorder.apart(hooked.hook):
                 if len(kernel.launchers) == 1:  # else it did not run, and could be any of them
                     recorder.emit(
                         "binary",
                         {"is_backward": bool(kernel.is_backward), **_binary(kernel)},
-                        compile_id=str(kernel.compile_id or compile_id),
+                        compile_id=str(kernel.compile_id),
                     )
 
     hooked.around(CachingAutotuner, "precompile", after=after)
@@ -49,6 +54,7 @@ def _binary(kernel: Any) -> dict[str, Any]:
     (launcher,) = kernel.launchers
     results = [result for result in kernel.compile_results if result.config is launcher.config]
     asm = dict(_asm(results[0], launcher)) if results else {}
+    stages = {stage: str(asm[stage]) for stage in _STAGES if stage in asm}
     warp = kernel.device_props.warp_size_or_default
     counts = {"registers": launcher.n_regs, "spilled_registers": launcher.n_spills}
     return {
@@ -58,9 +64,21 @@ def _binary(kernel: Any) -> dict[str, Any]:
         "shared": int(launcher.shared or 0),
         "resources": {name: int(count) for name, count in counts.items() if count is not None},
         "size": next((len(asm[image]) for image in _IMAGES if image in asm), 0),
-        "stages": {stage: str(asm[stage]) for stage in _STAGES if stage in asm},
-        "file": kernel.fn.fn.__code__.co_filename,
+        "stages": stages,
+        "file": _file(kernel, stages),
     }
+
+
+def _file(kernel: Any, stages: dict[str, str]) -> str:
+    """Return the file that a kernel was compiled from.
+
+    One that came from a compile worker has left its Python function there, and templates are not
+    told their file: then it is the one that the first stage names.
+    """
+    if kernel.fn.fn is not None:
+        return str(kernel.fn.fn.__code__.co_filename)
+    named = _PLACE.search(stages.get("ttir", ""))
+    return str(kernel.filename or (named[1] if named else f"{kernel_name(kernel)}.py"))
 
 
 def _asm(result: Any, launcher: Any) -> Iterator[tuple[str, Any]]:

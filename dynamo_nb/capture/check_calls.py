@@ -56,7 +56,7 @@ class CheckedCalls:
         self.calls: list[RecordedCall] = []
         self._backwards: list[bool] = []
         self.hook = Hook("checks", "the check of results", self._install)
-        self._kept = Kept(_free_memory() // _SHARE_OF_MEMORY)
+        self._kept = Kept(lambda device: _free_memory(device) // _SHARE_OF_MEMORY)
         self._lock = threading.Lock()
 
     @property
@@ -140,7 +140,11 @@ def _copied(copier: Copier, place: Place) -> Any:
         raise CannotCopyError(msg) from error
 
 
-def _free_memory() -> int:
+def _free_memory(device: torch.device) -> int:
+    """Return the bytes that are free on a device, on a GPU with those that torch holds unused."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + unused)
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

@@ -60,11 +60,12 @@ class CannotCopyError(Exception):
 class Kept:
     """Copies of storages that live on from call to call: a parameter is copied once per version.
 
-    `limit` is the number of bytes that all of them may take.
+    `limit` returns the number of bytes that all of them may take on a device.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._left = limit
+    def __init__(self, limit: Callable[[torch.device], int]) -> None:
+        self._limit = limit
+        self._left: dict[torch.device, int] = {}
         self._copies: dict[tuple[Any, ...], tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
     def find(self, key: tuple[Any, ...]) -> torch.UntypedStorage | None:
@@ -76,12 +77,14 @@ class Kept:
         """Remember a copy."""
         self._copies[key] = (StorageWeakRef(of), copied)
 
-    def take(self, size: int) -> None:
-        """Take bytes off what is left; raise where they are too many."""
-        if size > self._left:
+    def take(self, size: int, device: torch.device) -> None:
+        """Take bytes off what is left on a device; raise where they are too many."""
+        if device not in self._left:
+            self._left[device] = self._limit(device)
+        if size > self._left[device]:
             msg = "its inputs are too large: their copies would take over a quarter of free memory"
             raise CannotCopyError(msg)
-        self._left -= size
+        self._left[device] -= size
 
 
 class Copier:
@@ -118,6 +121,12 @@ class Copier:
         copied = self._copied(item)
         self._remember(item, copied)
         return copied
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """All tensors among the copies, and the leaves that some of them come from."""
+        copies = [item for item in self._memo.values() if isinstance(item, torch.Tensor)]
+        return [*copies, *self.leaves.values()]
 
     def _remember(self, item: Any, copied: Any) -> None:
         self._memo[id(item)] = copied
@@ -245,7 +254,7 @@ class Copier:
         if hasattr(item, "__tensor_flatten__"):
             return self._wrapper(item)
         if item.layout is not torch.strided or item.is_quantized or item.is_conj() or item.is_neg():
-            self._take(item.numel() * item.element_size())
+            self._take(item.numel() * item.element_size(), item.device)
             return item.detach().clone()
         dtype = self._dtype(item.dtype)
         storage, start = self._storage(item)
@@ -288,7 +297,7 @@ class Copier:
             if found is not None:
                 return found
         start, end = span
-        self._take((end - start) * item.element_size())
+        self._take((end - start) * item.element_size(), item.device)
         flat = torch.empty(0, dtype=item.dtype, device=item.device)
         flat.set_(item.untyped_storage(), start, (end - start,), (1,))
         copied = flat.to(self._dtype(item.dtype), copy=True).untyped_storage()
@@ -296,9 +305,9 @@ class Copier:
             self._kept.keep((*key, version), item.untyped_storage(), copied)
         return copied
 
-    def _take(self, size: int) -> None:
+    def _take(self, size: int, device: torch.device) -> None:
         if self._kept is not None:
-            self._kept.take(size)
+            self._kept.take(size, device)
 
 
 def _span(item: torch.Tensor) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from dynamo_nb.capture.check_stages import (
     unseen_by_dynamo,
 )
 from dynamo_nb.capture.check_state import random_state, randomness
+from dynamo_nb.capture.replays import without_replays
 from dynamo_nb.events import Event
 
 __all__ = ["check"]
@@ -47,7 +48,7 @@ def check(recorded: CheckedCalls) -> list[Event]:
     """Return an event `check` for each recorded call, in the shape of the record's `Check`."""
     checker = _Checker(recorded.trains)
     events = []
-    with unseen_by_dynamo(), randomness(), quietly():
+    with unseen_by_dynamo(), randomness(), quietly(), without_replays():
         for call in recorded.calls:
             data = {
                 "name": call.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from dynamo_nb.capture.recorder import Hooked
 
 __all__ = ["install_cudagraphs", "install_recordings"]
 
+_INPUT = re.compile(r"input name: (\S+?)\. ")
 _PREFIXES = ("skipping cudagraphs due to ", "skipping cudagraph due to ")
 
 
@@ -40,7 +42,8 @@ def install_recordings(hooked: Hooked) -> None:
     """Count how often a graph is warmed up, recorded and replayed, and why it is recorded again.
 
     `CUDAGraphTreeManager` has a method for each (`torch/_inductor/cudagraph_trees.py`, 2.13). A
-    call goes through `run`, which asks the recordings that there are whether they still fit.
+    call goes through `_run`, which asks the recordings that there are whether they still fit; `run`
+    itself is bound for good when a graph is made, so a later capture would not be called there.
     """
     from torch._inductor import cudagraph_trees
     from torch._inductor.cudagraph_trees import (
@@ -53,6 +56,7 @@ def install_recordings(hooked: Hooked) -> None:
     uses: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     refusals: list[str] = []  # of the recordings that the call under way asked
+    met: dict[tuple[str, str, int], set[tuple[int, ...]]] = {}  # sizes of each recorded function
     under_way: list[tuple[str, str]] = [("", "")]
 
     def key(manager: Any, function_id: Any) -> tuple[str, str]:
@@ -63,10 +67,21 @@ def install_recordings(hooked: Hooked) -> None:
         refusals.clear()
         under_way[0] = key(manager, function_id)
 
+    def sized(
+        model: Any, inputs: list[Any], *_: Any, is_backward: bool, is_inference: bool, **more: Any
+    ) -> None:
+        sizes = tuple(item for item in inputs if isinstance(item, int))
+        mode = "backward" if is_backward else "inference" if is_inference else "forward"
+        own = str(more.get("compile_id") or ""), mode
+        known = met.setdefault((*own, id(model)), set())
+        if known and sizes not in known:
+            reasons[own][f"another size: {', '.join(map(str, sizes))}"] = None
+        known.add(sizes)
+
     def asked(answer: tuple[Any, Any], *_: Any) -> None:
         status, reason = answer
         if status != CheckInvariantStatus.SUCCESS:
-            refusals.append(str(reason()))
+            refusals.append(_refusal(str(reason())))
 
     def warmed(_: Any, manager: Any, __: Any, function_id: Any) -> None:
         uses[key(manager, function_id)]["warm_ups"] += 1
@@ -89,13 +104,21 @@ def install_recordings(hooked: Hooked) -> None:
             told = {"direction": mode, **counts, "reasons": list(reasons[compile_id, mode])}
             recorder.emit("cudagraph", told, compile_id=compile_id)
 
-    hooked.around(CUDAGraphTreeManager, "run", before=begin)
+    hooked.around(cudagraph_trees, "cudagraphify", before=sized)
+    hooked.around(CUDAGraphTreeManager, "_run", before=begin)
     hooked.around(CUDAGraphNode, "check_invariants", after=asked)
     hooked.around(CUDAGraphTreeManager, "run_eager", after=warmed)
     hooked.around(CUDAGraphTreeManager, "record_function", after=recorded)
     hooked.around(CUDAGraphTreeManager, "execute_node", after=replayed)
     hooked.around(cudagraph_trees, "log_cudagraph_skip_and_bump_counter", before=skipped)
     hooked.undo.callback(tell)
+
+
+def _refusal(reason: str) -> str:
+    """Return why a recording does not fit, without addresses and stacks: they say nothing here."""
+    sentence, _, inputs = reason.partition(".\n")
+    names = _INPUT.findall(inputs)
+    return f"{sentence} ({', '.join(names)})" if names else sentence.strip()
 
 
 def _told(reason: str) -> dict[str, Any]:

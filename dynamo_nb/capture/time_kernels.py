@@ -26,11 +26,11 @@ _CALLS = 20
 _NO_WORK = ("empty", "resize_", "set_", "resolve_", "is_", "item", "_local_scalar_dense", "detach")
 
 
-def launches(work: Callable[[], None]) -> int | None:
+def launches(work: Callable[[], None], device: str) -> int | None:
     """Return how many kernels one call launches: generated ones, extern calls, and operators.
 
     On a GPU its kernels are counted. On the CPU an operator counts by those that it is made of;
-    views and allocations do not count. None where the profiler fails.
+    views and allocations do not count. None where the profiler fails, or may not look at the GPU.
     """
     try:
         with _named_kernels(), _profiler() as profiled:
@@ -38,9 +38,8 @@ def launches(work: Callable[[], None]) -> int | None:
         events = profiled.function_events
     except Exception:
         return None
-    on_gpu = _on_gpu(events)
-    if on_gpu:
-        return len(on_gpu)
+    if device == "cuda":
+        return len(_on_gpu(events)) or None
     return sum(_work_in(event) for event in events if event.cpu_parent is None)
 
 
@@ -59,7 +58,7 @@ def kernel_times(work: Callable[[], None], device: str) -> list[dict[str, Any]]:
     except Exception:
         return []
     if device == "cuda":
-        return _added((("", e.name, e.device_time_total) for e in _on_gpu(events)), runs)
+        return _added((("", e.name, e.time_range.elapsed_us()) for e in _on_gpu(events)), runs)
     ours = [event for event in events if event.name.startswith(_OURS)]
     return _added((_told(event, modules) for event in ours), runs)
 
@@ -89,9 +88,12 @@ def _added(rows: Iterable[tuple[str, str, float]], runs: int) -> list[dict[str, 
 
 
 def _profiler() -> Any:
-    """Return torch's profiler: without a GPU the older one, since Kineto writes to the terminal."""
+    """Return torch's profiler: without a GPU the older one, since Kineto writes to the terminal.
+
+    Kineto has to be asked for: without it the kernels of a GPU are no events of their own.
+    """
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return profiler.profile(use_device="cuda")
+        return profiler.profile(use_device="cuda", use_kineto=True)
     return profiler_legacy.profile()
 
 

@@ -24,7 +24,7 @@ def machine(device: str) -> dict[str, Any]:
         "device": device,
         "name": torch.cuda.get_device_name() if device == "cuda" else f"CPU, threads: {threads}",
         "bandwidth": _bandwidth(device, threads),
-        "flops": {"float32": _flops(device, threads)},
+        "flops": {"float32": _flops(device, threads, torch.get_float32_matmul_precision())},
         "source": f"measured here, the best of {_REPEATS}: a copy of "
         f"{_COPIED[device] >> 20} MiB, a float32 matrix product of side {_SIDE[device]}",
     }
@@ -38,7 +38,7 @@ def _bandwidth(device: str, _: int) -> float:
 
 
 @functools.cache
-def _flops(device: str, _: int) -> float:
+def _flops(device: str, _: int, __: str) -> float:
     side = _SIDE[device]
     matrix = torch.ones(side, side, device=device)
     result = torch.empty_like(matrix)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from dynamo_nb.capture.check_effects import EffectError
 from dynamo_nb.capture.check_leaves import leaves_of
 from dynamo_nb.capture.check_stages import Stage, forget, last_stage, unseen_by_dynamo
 from dynamo_nb.capture.check_state import randomness
+from dynamo_nb.capture.replays import outputs_are_alive
 from dynamo_nb.capture.time_kernels import kernel_times, launches
 from dynamo_nb.capture.time_machine import machine
 from dynamo_nb.events import Event
@@ -32,6 +34,10 @@ _CALLS = 8
 _SECONDS = 0.5
 _BLOCK_SECONDS = 0.01
 _BLOCKS = (5, 50)
+_ALIVE = (
+    "the cell still holds what a CUDA graph returned, and another call would overwrite it: "
+    "clone or delete it at the end of the cell"
+)
 #: Calls that come first: what is set up at the first one, and at the second.
 _WARM_UP = 3
 
@@ -44,6 +50,7 @@ def measure(recorded: CheckedCalls) -> list[Event]:
     """Return an event `timing` for each distinct call, and one for the machine's own figures."""
     stages: dict[int, Stage] = {}
     events = []
+    alive = outputs_are_alive()
     with unseen_by_dynamo(), randomness(), quietly():
         for number, calls in enumerate(_alike(recorded.calls)):
             call = calls[0]
@@ -52,12 +59,19 @@ def measure(recorded: CheckedCalls) -> list[Event]:
                 "user_stack": call.stack,
                 "count": len(calls),
                 "gradients": recorded.trains,
-                **(_timed(call, stages, recorded.trains) if number < _CALLS else _beyond()),
+                **(
+                    _untimed(_ALIVE)
+                    if alive
+                    else _timed(call, stages, recorded.trains)
+                    if number < _CALLS
+                    else _beyond()
+                ),
             }
             events.append(Event(name="timing", data=data))
         forget(stages.values())
-        devices = sorted({event.data["device"] for event in events if "device" in event.data})
-        events += [Event(name="machine", data=machine(device)) for device in devices]
+        for device in sorted({item.data["device"] for item in events if "device" in item.data}):
+            with suppress(RuntimeError):  # its memory is too full: then no floor is known
+                events.append(Event(name="machine", data=machine(device)))
     return events
 
 
@@ -83,8 +97,9 @@ def _timed(call: RecordedCall, stages: dict[int, Stage], trains: bool) -> dict[s
         return _untimed(call.problem)
     stage = stages.setdefault(id(call.context), last_stage(call.context, is_random=False))
     try:
-        outside = not _frees_its_graph(call) and trains
-        eager, compiled = _Side(call, None, outside), _Side(call, stage, outside)
+        frees_its_graph, device = _looked_at(call)
+        outside = not frees_its_graph and trains
+        eager, compiled = (_Side(call, each, outside, device) for each in (None, stage))
         eager.warm_up()
         compiled.warm_up()
         return {"status": "timed", **_figures(eager, compiled)}
@@ -98,39 +113,33 @@ def _timed(call: RecordedCall, stages: dict[int, Stage], trains: bool) -> dict[s
 
 def _figures(eager: _Side, compiled: _Side) -> dict[str, Any]:
     _take_turns(eager, compiled)
-    figures: dict[str, Any] = {"device": eager.device}
+    figures: dict[str, Any] = {"device": eager.device.type}
     for name, side in (("eager", eager), ("compiled", compiled)):
         figures[name] = side.measured()
         with side.running() as work:
-            figures[f"{name}_launches"] = launches(work)
+            figures[f"{name}_launches"] = launches(work, side.device.type)
         figures[f"{name}_memory"] = side.peak_memory()
     with compiled.running() as work:
-        figures["kernels"] = kernel_times(work, compiled.device)
+        figures["kernels"] = kernel_times(work, compiled.device.type)
     return figures
 
 
 class _Side:
     """One way to make a call, over and over on the same copies."""
 
-    def __init__(self, call: RecordedCall, stage: Stage | None, trains: bool) -> None:
+    def __init__(
+        self, call: RecordedCall, stage: Stage | None, trains: bool, device: torch.device
+    ) -> None:
+        self.device = device
         self._again = Again(call)
         target = self._again.target
         function = target if stage is None else stage.compiled(target)
         self._work = _work(function, self._again, trains)
         self._is_eager = stage is None
-        self._block = _cuda_block if self.device == "cuda" else _timer_block
+        on_gpu = device.type == "cuda"
+        self._block = functools.partial(_cuda_block, device) if on_gpu else _timer_block
         self._number = 1
         self.seconds: list[float] = []
-
-    @property
-    def device(self) -> str:
-        """The type of the device that the call's tensors are on."""
-        leaves = _pytree.tree_leaves((self._again.args, self._again.kwargs))
-        owner = getattr(self._again.target, "__self__", self._again.target)
-        if isinstance(owner, torch.nn.Module):
-            leaves += list(owner.parameters())
-        types = {leaf.device.type for leaf in leaves if isinstance(leaf, torch.Tensor)}
-        return "cuda" if "cuda" in types else "cpu"
 
     @contextmanager
     def running(self) -> Iterator[Callable[[], None]]:
@@ -142,8 +151,10 @@ class _Side:
         """Make the first calls; the last of them tells how long one takes."""
         with self.running() as work:
             for _ in range(_WARM_UP):
+                _wait(self.device)
                 compiles, began = _compiles(), time.perf_counter()
                 work()
+                _wait(self.device)
                 seconds = time.perf_counter() - began
         if not self._is_eager and _compiles() != compiles:
             msg = "each repetition compiles anew: the call changes what it is guarded on"
@@ -170,21 +181,28 @@ class _Side:
 
     def peak_memory(self) -> int | None:
         """Return the bytes that one call needs at most, beyond what was there; on a GPU only."""
-        if self.device != "cuda":
+        if self.device.type != "cuda":
             return None
         with self.running() as work:
-            torch.cuda.synchronize()
-            before = torch.cuda.memory_allocated()
-            torch.cuda.reset_peak_memory_stats()
+            _wait(self.device)
+            before = torch.cuda.memory_allocated(self.device)
+            torch.cuda.reset_peak_memory_stats(self.device)
             work()
-            torch.cuda.synchronize()
-            return int(torch.cuda.max_memory_allocated() - before)
+            _wait(self.device)
+            return int(torch.cuda.max_memory_allocated(self.device) - before)
 
 
 def _work(function: Callable[..., Any], again: Again, trains: bool) -> Callable[[], None]:
-    """Return what makes one call, and backward from what it returns where the cell ran one."""
+    """Return what makes one call, and backward from what it returns where the cell ran one.
+
+    Gradients are new each time, as after `zero_grad()`: a CUDA graph can't add to its own.
+    """
+    leaves = [tensor for tensor in again.tensors if tensor.is_leaf and tensor.requires_grad]
+    fresh = [leaf for leaf in leaves if leaf.grad is None] if trains else []
 
     def work() -> None:
+        for leaf in fresh:
+            leaf.grad = None
         result = function(*again.args, **again.kwargs)
         outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad] if trains else []
         if outputs:
@@ -201,16 +219,18 @@ def _tensors(result: Any) -> list[torch.Tensor]:
     return [item for item in _pytree.tree_leaves(result) if isinstance(item, torch.Tensor)]
 
 
-def _frees_its_graph(call: RecordedCall) -> bool:
-    """Make the call once eagerly; tell whether it runs a backward itself, and leaves none to run.
+def _looked_at(call: RecordedCall) -> tuple[bool, torch.device]:
+    """Make the call once eagerly; return whether it ran a backward itself, and its device.
 
-    It may do what can't be taken back, or raise: then it is not measured.
+    With such a backward it leaves none to run. It may do what can't be taken back, or raise: then
+    it is not measured.
     """
     again = Again(call)
     freed: list[bool] = []
+    made: list[torch.Tensor] = []
     with again.inside(eager=True) as effects, watched_backward(freed.append):
         try:
-            again.target(*again.args, **again.kwargs)
+            made = _tensors(again.target(*again.args, **again.kwargs))
         except EffectError:
             pass
         except Exception as error:
@@ -219,7 +239,16 @@ def _frees_its_graph(call: RecordedCall) -> bool:
                 raise _CannotTimeError(msg) from error
     if effects:
         raise _CannotTimeError(f"the call {' and '.join(dict.fromkeys(effects))}")
-    return any(freed)
+    return any(freed), _device([*again.tensors, *made])
+
+
+def _device(tensors: list[torch.Tensor]) -> torch.device:
+    """Return the GPU that tensors are on, else the CPU; several can't be measured as one."""
+    gpus = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+    if len(gpus) > 1:
+        msg = f"it is at work on several GPUs: {', '.join(sorted(map(str, gpus)))}"
+        raise _CannotTimeError(msg)
+    return gpus.pop() if gpus else torch.device("cpu")
 
 
 def _take_turns(*sides: _Side) -> None:
@@ -234,15 +263,21 @@ def _timer_block(work: Callable[[], None], number: int) -> float:
     return float(timer.timeit(number).mean)
 
 
-def _cuda_block(work: Callable[[], None], number: int) -> float:
+def _cuda_block(device: torch.device, work: Callable[[], None], number: int) -> float:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda.synchronize()
-    begin.record()
+    stream = torch.cuda.current_stream(device)
+    _wait(device)
+    begin.record(stream)
     for _ in range(number):
         work()
-    end.record()
-    torch.cuda.synchronize()
+    end.record(stream)
+    _wait(device)
     return float(begin.elapsed_time(end)) / 1e3 / number
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _compiles() -> int:

@@ -16,12 +16,21 @@ def install_operator_tuning(hooked: Hooked) -> None:
     """Listen to what max-autotune measures for a matmul, convolution or attention, CPU included.
 
     Feedback functions get the times of all candidates, those read from a cache too
-    (`torch/_inductor/select_algorithm.py: AlgorithmSelectorCache`, 2.13).
+    (`torch/_inductor/select_algorithm.py: AlgorithmSelectorCache`, 2.13). On a GPU that is when
+    operators are fused, long after the node was lowered: it is known by the list of its inputs.
     """
-    from torch._inductor.select_algorithm import get_algorithm_selector_cache
+    from torch._inductor.select_algorithm import (
+        AlgorithmSelectorCache,
+        get_algorithm_selector_cache,
+    )
     from torch._inductor.virtualized import V
 
     recorder = hooked.recorder
+    asked: dict[int, tuple[Any, str]] = {}  # the list, which keeps its id, and the node's name
+
+    def asks(*args: Any, **kwargs: Any) -> None:
+        inputs = kwargs.get("input_nodes") or args[3]  # after the cache, the name and the choices
+        asked[id(inputs)] = inputs, getattr(V.graph.current_node, "name", "")
 
     def measured(timings: dict[Any, float], name: str, inputs: list[Any], *_: Any) -> None:
         with recorder.apart(hooked.hook):
@@ -32,11 +41,12 @@ def install_operator_tuning(hooked: Hooked) -> None:
                     "direction": recorder.graph,
                     "operation": name,
                     "sizes": sizes,
-                    "node": getattr(V.graph.current_node, "name", ""),
+                    "node": asked[id(inputs)][1] if id(inputs) in asked else "",
                     "choices": _choices((c.name, c.description, t) for c, t in timings.items()),
                 },
             )
 
+    hooked.around(AlgorithmSelectorCache, "__call__", before=asks)
     savers = get_algorithm_selector_cache().feedback_saver_fns
     savers.append(measured)
 

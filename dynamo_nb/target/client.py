@@ -23,6 +23,9 @@ _WORKER = "dynamo_nb.target.worker"
 _OLDEST = (3, 6)
 _INSTALL = "pip install 'dynamo_nb[target]'"
 
+#: A GPU that is here is hidden from the process, which is to believe in another one.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
+
 
 def problem(spec: str, kinds: Iterable[str] = (COMPILE,)) -> str:
     """Return why there can be no worker of these kinds for a target, or nothing."""
@@ -129,7 +132,11 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **os.environ,
+                    **_NO_GPU,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
                 start_new_session=True,  # an interrupt of the cell is not meant for it
             )
         answer = self._read(process)
