@@ -48,7 +48,7 @@ class Autotuner:
 
     def __init__(self, name: str, compile_id: Any, milliseconds: dict[int, float]) -> None:
         self.inductor_meta = {"kernel_name": name}
-        self.fn = SimpleNamespace(fn=tune, __name__=name)
+        self.fn, self.filename = SimpleNamespace(fn=tune, __name__=name), __file__
         self.compile_id, self.is_backward = compile_id, False
         self.lock, self._plugins = threading.Lock(), ()
         self.milliseconds = milliseconds

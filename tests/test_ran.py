@@ -7,6 +7,7 @@ these torch's own methods run on stand-ins for what only a GPU gives.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +21,12 @@ from torch._inductor.cudagraph_trees import (
     ExecutionState,
     FunctionID,
 )
+from torch._inductor.cudagraph_utils import PlaceholderInfo, log_data_ptr_mismatch
+from torch._inductor.graph import GraphLowering
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
 import dynamo_nb
+from dynamo_nb.capture import cudagraphs, replays
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.text import to_text
 from tests.conftest import Shell
@@ -63,6 +67,34 @@ def test_the_hooks_are_off_again() -> None:
     with dynamo_nb.capture():
         assert len(savers) == len(before) + 1
     assert savers == before
+
+
+def test_what_is_measured_when_kernels_are_fused_knows_its_node(shell: Shell) -> None:
+    """On a GPU torch measures candidates once all is lowered, when no node is under way."""
+    from torch._inductor.select_algorithm import AlgorithmSelectorCache
+
+    later = []
+
+    def call(self: Any, name: str, choices: Any, input_nodes: Any, layout: Any, **_: Any) -> Any:
+        times = dict.fromkeys(choices, 1.0)
+        later.extend(partial(told, times, name, input_nodes) for told in self.feedback_saver_fns)
+        return choices[0].output_node(), choices[0]
+
+    def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        assert self.current_node is None
+        for tell in later:
+            tell()
+        return ours(self, *args, **kwargs)
+
+    ours = GraphLowering._compile_to_module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AlgorithmSelectorCache, "__call__", call)
+        patch.setattr(GraphLowering, "_compile_to_module", generate)
+        shell.run("import torch")
+        assert shell.run(BMM).error is None
+    (entry,) = shell.record.compiles
+    (tuning,) = entry.tunings
+    assert tuning.node == "bmm"
 
 
 # ------------------------------------------------------------------ Triton kernels
@@ -197,3 +229,63 @@ def test_a_graph_that_is_recorded_too_often_is_skipped(manager: CUDAGraphTreeMan
     assert answers[-1] == "eager"
     (finding,) = [item for item in record.findings if item.code == "cudagraph-skipped"]
     assert "re-recording limit" in finding.message
+
+
+def test_graphs_that_an_earlier_cell_made_are_counted(manager: CUDAGraphTreeManager) -> None:
+    """Torch keeps `manager.run` as it was when the graph was made: here under another capture."""
+    with dynamo_nb.capture():
+        run = partial(manager.run, function_id=FunctionID(0))
+        run([1])
+    with dynamo_nb.capture() as capture:
+        compiled_relu()
+        assert [run([1]) for _ in range(3)] == ["recorded", "replayed", "replayed"]
+    (use,) = capture.record.compiles[0].cudagraphs
+    assert (use.warm_ups, use.recordings, use.replays) == (0, 1, 2)
+
+
+def test_a_reason_names_inputs_and_no_addresses() -> None:
+    tensors: list[Any] = [torch.ones(1), torch.ones(1)]
+    placeholders = [PlaceholderInfo(name, None, [], None) for name in ("weight", "bias")]
+    status = cudagraph_trees.CheckInvariantStatus.StaticInputIdxMismatch
+    told = log_data_ptr_mismatch(placeholders, tensors, [1, tensors[1].data_ptr()], [0, 1], status)
+    assert "0x" not in told
+    assert str(tensors[0].data_ptr()) in told
+    assert cudagraphs._refusal(told) == "static input data pointer changed (weight)"
+
+
+def test_another_size_is_a_reason_to_record(
+    manager: CUDAGraphTreeManager, monkeypatch: Any
+) -> None:
+    def graphed(model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
+        return manager.run, manager.run([1], FunctionID(0))
+
+    monkeypatch.setattr(cudagraph_trees, "cudagraphify", graphed)
+    monkeypatch.setattr(cudagraph_trees, "get_input_idxs_to_check", lambda *_: [])
+    modes = {"device_index": 0, "is_backward": False, "is_inference": True, "compile_id": FIRST}
+    with dynamo_nb.capture() as capture:
+        compiled_relu()
+        function = cudagraph_trees.cudagraphify_impl(lambda _: None, [8, 1], (), **modes)
+        for size in (8, 16, 32):
+            function([size, 1])
+    (use,) = capture.record.compiles[0].cudagraphs
+    assert use.reasons == ["another size: 16, 1", "another size: 32, 1"]
+
+
+def test_a_check_runs_no_cuda_graph(manager: CUDAGraphTreeManager) -> None:
+    with replays.without_replays():
+        assert manager.run([1], FunctionID(0)) == "eager"
+    assert manager.run([1], FunctionID(0)) == "warm"
+
+
+@pytest.mark.parametrize(("dead", "alive"), [(None, False), (True, False), (False, True)])
+def test_living_outputs_of_a_cuda_graph_are_known(
+    dead: bool | None, alive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not replays.outputs_are_alive()
+    node = None if dead is None else SimpleNamespace(all_outputs_are_dead=lambda: dead)
+    containers = {
+        0: SimpleNamespace(tree_manager=None),
+        1: SimpleNamespace(tree_manager=SimpleNamespace(current_node=node)),
+    }
+    monkeypatch.setattr(cudagraph_trees.local, "tree_manager_containers", containers)
+    assert replays.outputs_are_alive() is alive

@@ -17,8 +17,8 @@ __all__ = ["install_binaries"]
 _STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 _IMAGES = ("cubin", "hsaco")
 
-#: Where Triton's first stage names the file of a kernel's source: `#loc = loc("/tmp/k.py":18:0)`.
-_PLACE = re.compile(r'loc\("([^"]+\.py)":')
+#: How Triton's first stage says where a kernel is: `#loc = loc("/tmp/k.py":18:0)`.
+_PLACE = re.compile(r'^#loc = loc\("([^"]+)":', re.MULTILINE)
 
 
 def install_binaries(hooked: Hooked) -> None:
@@ -70,15 +70,14 @@ def _binary(kernel: Any) -> dict[str, Any]:
 
 
 def _file(kernel: Any, stages: dict[str, str]) -> str:
-    """Return the file that a kernel was compiled from.
+    """Return the file that a kernel was compiled from, by what its first stage says.
 
-    One that came from a compile worker has left its Python function there, and templates are not
-    told their file: then it is the one that the first stage names.
+    Triton's cache knows a kernel by its source and the line that it begins in, so it may have been
+    compiled from an earlier file. What torch knows of it is not always there: a kernel that came
+    from a compile worker has left its function there, and templates are not told their file.
     """
-    if kernel.fn.fn is not None:
-        return str(kernel.fn.fn.__code__.co_filename)
     named = _PLACE.search(stages.get("ttir", ""))
-    return str(kernel.filename or (named[1] if named else f"{kernel_name(kernel)}.py"))
+    return str(named[1] if named else kernel.filename or f"{kernel_name(kernel)}.py")
 
 
 def _asm(result: Any, launcher: Any) -> Iterator[tuple[str, Any]]:
