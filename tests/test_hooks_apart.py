@@ -75,7 +75,8 @@ def numbers(count: int):
 def work(x: torch.Tensor) -> torch.Tensor:
     y = torch.relu(x) * sum(numbers(3))
     torch._dynamo.graph_break()
-    return (y + 1).sum()
+    two = y.repeat(2, 1)
+    return (two.t() @ two + 1.0 * y).sum()  # a pattern makes one operation of these
 
 
 def train() -> list[float]:

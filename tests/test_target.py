@@ -169,31 +169,51 @@ def test_autocast_is_that_of_the_target(shell):
         assert names[:2] == ["triton_poi_fused__to_copy_0", "extern_kernels.mm"]
 
 
-@pytest.mark.parametrize("name", ["residual", "encoder"])
-def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, name):
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_every_kernel_of_a_real_model_has_nodes_lines_and_a_binary(shell, model):
     """And each call of its forward and backward is in one, or is told to need none."""
-    model = next(model for model in MODELS if model.name == name)
     shell.run(build_cell(model))
-    ran = shell.run(magic("--target cuda:90") + training_cell(model))
+    flags = magic(*(f"--target {spec}" for spec in SPECS))
+    ran = shell.run(flags + training_cell(model))
     assert ran.error is None
-    ((_, target),) = targets(shell.record)["cuda:90"]
-    assert [graph.direction for graph in target.graphs] == ["forward", "backward"]
-    assert_compiled(target, "cuda")
-    placed = {
-        (graph.name, node.name): node.frames for graph in target.graphs for node in graph.nodes
-    }
+    found = targets(shell.record)
+    assert list(found) == list(SPECS)
+    for spec, pairs in found.items():
+        for _, target in pairs:
+            assert [graph.direction for graph in target.graphs] == ["forward", "backward"]
+            assert_compiled(target, DEVICES[spec].backend)
+            assert_placed(target)
+
+
+def assert_placed(target) -> None:
+    """Each kernel has nodes with lines; each call node is in a kernel or is told to need none."""
+    nodes = [(graph.name, node) for graph in target.graphs for node in graph.nodes]
+    placed = {(graph, node.name): node.frames for graph, node in nodes}
     done = {(item.graph, item.node) for item in target.folded}
     assert all(item.why for item in target.folded)
     for kernel in target.kernels:
         assert any(placed[kernel.graph, name] for name in kernel.nodes), kernel.name
         done |= {(kernel.graph, name) for name in kernel.nodes}
-    calls = {
-        (graph.name, node.name)
-        for graph in target.graphs
-        for node in graph.nodes
-        if node.op.startswith("call")
-    }
-    assert calls <= done
+    assert {(graph, node.name) for graph, node in nodes if node.op.startswith("call")} <= done
+
+
+def test_what_a_pass_puts_in_is_where_what_it_stands_for_was(shell):
+    """The maximum and the sum of a softmax at once, and the seeds of all random numbers."""
+    shell.run(
+        "import torch\ndef f(x):\n    y = x.sin()\n    z = torch.softmax(y @ y, -1)\n"
+        "    return torch.nn.functional.dropout(z + z.t(), 0.5)\n"
+    )
+    assert shell.run(magic("--target cuda:90") + "f(torch.randn(64, 64))").error is None
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    (graph,) = target.graphs
+    nodes = {node.target.partition(".default")[0]: node for node in graph.nodes}
+    both = nodes["prims.prepare_softmax_online"]
+    assert [frame.line for frame in both.frames] == [4]
+    assert both.origins == ["dynamo/z"]
+    assert both.original_aten == "aten._softmax.default"
+    seeds = nodes["prims.inductor_seeds"]
+    assert [frame.line for frame in seeds.frames] == [5]
+    assert_placed(target)
 
 
 def test_code_is_that_of_the_architecture(shell):

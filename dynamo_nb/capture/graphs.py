@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import fx
 
-from dynamo_nb.capture.plain import Place, graph_nodes, place_of_instruction
+from dynamo_nb.capture.nodes import graph_nodes
+from dynamo_nb.capture.plain import Place, place_of_instruction
 from dynamo_nb.capture.recorder import Hooked, Recorder
 
 __all__ = ["install_aot_graphs", "install_dynamo_graph", "install_post_grad_graph"]

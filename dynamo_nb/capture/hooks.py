@@ -18,6 +18,7 @@ from dynamo_nb.capture.guards import install_guards, install_recompiles
 from dynamo_nb.capture.kernels import install_kernel_code, install_kernel_nodes
 from dynamo_nb.capture.passes import install_passes
 from dynamo_nb.capture.recorder import Hook
+from dynamo_nb.capture.replacements import install_replacements
 from dynamo_nb.capture.schedule import install_schedule
 from dynamo_nb.capture.steps import install_steps
 from dynamo_nb.capture.trace import install_trace
@@ -39,6 +40,7 @@ HOOKS: tuple[Hook, ...] = (
     Hook("dynamo-graph", "Dynamo's FX graphs", install_dynamo_graph),
     Hook("aot-graphs", "joint, forward, backward and inference graphs", install_aot_graphs),
     Hook("passes", "graph passes", install_passes),
+    Hook("replacements", "lines of nodes that patterns put in", install_replacements),
     Hook("post-grad-graph", "post-grad graphs", install_post_grad_graph),
     Hook("kernel-code", "kernel code", install_kernel_code),
     Hook("kernel-nodes", "the nodes fused into each kernel", install_kernel_nodes),

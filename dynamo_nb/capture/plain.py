@@ -18,7 +18,6 @@ from torch import fx
 __all__ = [
     "Place",
     "brief",
-    "graph_nodes",
     "node_target",
     "parse_stack_trace",
     "place_of_instruction",
@@ -163,52 +162,3 @@ def node_target(target: Any) -> str:
         return fx.node._get_qualified_name(target)
     except (RuntimeError, AttributeError):  # a callable that has no import path
         return str(getattr(target, "__name__", type(target).__name__))
-
-
-def _from_node(sources: Any) -> list[tuple[int, str]]:
-    """Return `(graph id, node name)` for all that a node came from, nearest first."""
-    found: list[tuple[int, str]] = []
-    pending = list(sources or ())
-    while pending:
-        source = pending.pop(0)
-        found.append((source.graph_id, source.name))
-        pending.extend(source.from_node or ())
-    return found
-
-
-def _module_stack(meta: dict[str, Any]) -> list[list[str]]:
-    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
-    return [
-        [str(path), kind.__name__ if isinstance(kind, type) else str(kind).rsplit(".", 1)[-1]]
-        for path, kind in stack.values()
-    ]
-
-
-def graph_nodes(graph: fx.Graph, places: dict[fx.Node, list[Place]]) -> list[dict[str, Any]]:
-    """Return a graph's nodes in the shape of the record's `Node`.
-
-    `places` has the source places of nodes that Dynamo made under our eyes; others fall back on
-    their `stack_trace` text. Besides `Node`'s own fields each node has what the builder links by:
-    `from_node`, `seq_nr`.
-    """
-    nodes = []
-    for node in graph.nodes:
-        meta = node.meta
-        original = meta.get("original_aten")
-        nodes.append(
-            {
-                "name": node.name,
-                "op": node.op,
-                "target": node_target(node.target),
-                "inputs": [used.name for used in node.all_input_nodes],
-                "value": value(meta["val"] if "val" in meta else meta.get("example_value")),
-                "frames": places.get(node) or parse_stack_trace(meta.get("stack_trace")),
-                "module_stack": _module_stack(meta),
-                "original_aten": "" if original is None else str(original),
-                "is_backward": bool(meta.get("autograd_backward"))
-                or meta.get("partitioner_tag") == "is_backward",
-                "from_node": _from_node(meta.get("from_node")),
-                "seq_nr": meta.get("seq_nr", -1),
-            }
-        )
-    return nodes

@@ -163,7 +163,8 @@ class Hooked:
         def watched(*args: Any, **kwargs: Any) -> Any:
             return watch(args, kwargs)
 
-        self.replace(owner, name, watched)
+        is_static = isinstance(vars(owner).get(name), staticmethod)
+        self.replace(owner, name, staticmethod(watched) if is_static else watched)
 
     def inside(
         self, owner: Any, name: str, context: Callable[..., AbstractContextManager[Any]]

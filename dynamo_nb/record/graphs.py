@@ -49,6 +49,31 @@ def finish_graphs(draft: Draft, places: Places) -> None:
             node = _node(source, stage, direction, made, places)
             graph.nodes.append(node)
             made.add(raw["graph_id"], source["seq_nr"], graph, node)
+        if stage == "post_grad":
+            graph.nodes[:] = _all_placed(graph.nodes)
+
+
+def _all_placed(nodes: list[Node]) -> list[Node]:
+    """Return nodes of which those that a pass put in are where what uses them is, else its inputs.
+
+    A pass of Inductor need not say what for it makes a node, as that which draws the seeds of all
+    random numbers.
+    """
+    known = {node.name: node for node in nodes}
+    users: dict[str, list[str]] = {}
+    for node in nodes:
+        for used in node.inputs:
+            users.setdefault(used, []).append(node.name)
+    for node in reversed(nodes):
+        if node.op.startswith("call") and not node.frames:
+            near = (known[name] for name in (*users.get(node.name, ()), *reversed(node.inputs)))
+            placed = next((other for other in near if other.frames), None)
+            if placed is not None:
+                origins = node.origins or placed.origins
+                known[node.name] = msgspec.structs.replace(
+                    node, frames=placed.frames, origins=origins
+                )
+    return list(known.values())
 
 
 class _Made:
@@ -129,10 +154,11 @@ def _origins(raw: dict[str, Any], stage: str, direction: str, made: _Made) -> li
     """Return the nodes that a node came from: the nearest earlier stage first, Dynamo's last."""
     found: list[str] = []
     stages = (direction,) if direction else _EARLIER_STAGES.get(stage, ())
-    same_name = [made.by_stage.get((earlier, raw["name"])) for earlier in stages]
+    names = [raw["name"], *raw.get("replaced", ())]
+    same_name = [made.by_stage.get((earlier, name)) for name in names for earlier in stages[:1]]
     by_id = [made.by_graph_id.get((graph_id, name)) for graph_id, name in raw["from_node"]]
     if stage != "dynamo":
-        found += [key for key in same_name[:1] if key]
+        found += [key for key in same_name if key]
         found += [key for key in by_id if key]
     dynamo = next((origin for key in found if (origin := made.dynamo_origin(key))), "")
     if not dynamo and raw["seq_nr"] in made.by_sequence:

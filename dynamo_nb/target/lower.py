@@ -38,7 +38,14 @@ NAMES = (
 DEVICE = "cuda:0"
 
 #: Rows of the capture's table that tell what becomes of a graph after Dynamo.
-_HOOKS = ("aot-graphs", "post-grad-graph", "kernel-code", "kernel-nodes", "schedule")
+_HOOKS = (
+    "aot-graphs",
+    "replacements",
+    "post-grad-graph",
+    "kernel-code",
+    "kernel-nodes",
+    "schedule",
+)
 
 
 class Lowered:
