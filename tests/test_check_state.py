@@ -12,6 +12,8 @@ import pytest
 import torch
 from torch._C._dynamo.eval_frame import _get_cache_entries_for_region as cache_entries
 
+from dynamo_nb.capture.check_copies import CannotCopyError, Copier, Kept
+from dynamo_nb.capture.check_effects import EffectError, no_effects
 from dynamo_nb.record.types import Check
 from tests.models import MODELS, Model, build_cell, inference_cell, training_cell
 from tests.test_check import checked
@@ -252,6 +254,29 @@ def test_inputs_too_large_for_memory(shell, monkeypatch):
     small, large = checked(shell, cell)
     assert small.status == "same"
     assert "too large" in large.reason
+
+
+def test_each_device_has_its_own_share_of_memory():
+    free = {torch.device("cuda:0"): 100, torch.device("cuda:1"): 10}
+    kept = Kept(free.__getitem__)
+    kept.take(90, torch.device("cuda:0"))
+    kept.take(10, torch.device("cuda:1"))
+    kept.take(10, torch.device("cuda:0"))
+    with pytest.raises(CannotCopyError, match="too large"):
+        kept.take(1, torch.device("cuda:1"))
+
+
+def test_a_triton_kernel_is_code_and_compiling_it_is_no_effect(tmp_path):
+    triton = pytest.importorskip("triton")
+    kernel = triton.jit(test_each_device_has_its_own_share_of_memory)
+    assert Copier().copy([kernel])[0] is kernel
+    source = f"open({str(tmp_path / 'binary')!r}, 'w').close()"
+    with no_effects() as seen:
+        exec(compile(source, triton.compiler.__file__, "exec"))
+        assert not seen
+        with pytest.raises(EffectError):
+            exec(compile(source, "<cell>", "exec"))
+    assert seen == ["writes a file"]
 
 
 def test_a_function_that_gives_something_else_each_time(shell):

@@ -526,6 +526,19 @@ seen = torch._dynamo.config.recompile_limit, torch.ones(1).device.type
     assert torch.ones(1).device.type == "cpu"
 
 
+def test_a_gpu_that_is_not_there_is_told(shell, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    said = str(shell.run("%%dynamo --device cuda:2\nran = True").error)
+    assert "no device 'cuda:2': cuda is not available here" in said
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    said = str(shell.run("%%dynamo --device cuda:2\nran = True").error)
+    assert "no device 'cuda:2': cuda devices here: 2, counted from 0" in said
+    assert "ran" not in shell.ip.user_ns
+
+
 def test_device(shell):
     shell.run("%%dynamo --backend eager --device meta\nimport torch\nd = torch.ones(1).device.type")
     assert shell.ip.user_ns["d"] == "meta"

@@ -11,7 +11,7 @@ import pytest
 
 from dynamo_nb.record.launches import grid_of
 from dynamo_nb.record.stage_texts import text_of
-from dynamo_nb.target import trouble
+from dynamo_nb.target import client, trouble
 from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
 
@@ -191,3 +191,17 @@ def test_the_notebooks_side_needs_no_torch():
     program = "import dynamo_nb.target.client, sys; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert run.stdout.strip() == b"False"
+
+
+def test_a_gpu_that_is_here_is_hidden_from_the_worker(monkeypatch):
+    """There torch is to believe in another one."""
+    started = []
+
+    def start(command, env, **_):
+        started.append((env["CUDA_VISIBLE_DEVICES"], env["HIP_VISIBLE_DEVICES"]))
+        raise OSError("not started")
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(subprocess, "Popen", start)
+    assert client.Worker("cuda:90").start().result().error == "OSError: not started"
+    assert started == [("-1", "-1")]

@@ -12,6 +12,7 @@ from torch.autograd import profiler
 from torch.autograd.profiler_util import FunctionEvent
 
 from dynamo_nb.capture import time_kernels, time_machine, time_run
+from dynamo_nb.record.timings import RawTiming, placed
 from dynamo_nb.record.types import (
     CellRecord,
     Compile,
@@ -257,6 +258,26 @@ def test_gradients_are_new_in_each_repetition(shell, monkeypatch):
     timed(shell, body, "--backend eager")
     assert len(seen) > 2
     assert all(torch.equal(gradient, torch.ones(2, 2)) for gradient in seen)
+
+
+def test_a_kernel_of_the_user_has_the_name_that_the_output_code_gives_it():
+    """The profiler names its function; the output code adds a number."""
+    code = "async_compile.triton('add', '''\n@triton.jit\ndef add(x):\n    pass\n''')"
+    kernels = [
+        Kernel(name=name, language="triton", graph="post_grad.inference", code=text)
+        for name, text in (("triton_poi_add_0", "def triton_poi_add_0(x):"), ("add_0", code))
+    ]
+    record = CellRecord(source="f(x)\n", compiles=[Compile(compile_id="0/0", kernels=kernels)])
+    rows = [
+        {"code": "", "name": name, "calls": 1.0, "seconds": 1e-6}
+        for name in ("triton_poi_add_0", "add", "nvjet_tst_128x64")
+    ]
+    timing = placed(RawTiming(Timing(name="f", status="timed"), rows), record)
+    assert {(row.name, row.compile, row.graph) for row in timing.kernels} == {
+        ("triton_poi_add_0", "0/0", "post_grad.inference"),
+        ("add_0", "0/0", "post_grad.inference"),
+        ("nvjet_tst_128x64", "", ""),
+    }
 
 
 def test_a_machine_too_full_to_be_measured_costs_no_time(shell, monkeypatch):

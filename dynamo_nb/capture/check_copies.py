@@ -137,7 +137,7 @@ class Copier:
         if isinstance(item, types.FunctionType | type):
             self.met.append(item)
             return item
-        if isinstance(item, _ATOMIC) or kind is object:
+        if isinstance(item, _ATOMIC) or kind is object or _is_kernel(kind):
             return item
         if isinstance(item, torch.Tensor):
             return self._tensor(item)
@@ -308,6 +308,11 @@ class Copier:
     def _take(self, size: int, device: torch.device) -> None:
         if self._kept is not None:
             self._kept.take(size, device)
+
+
+def _is_kernel(kind: type) -> bool:
+    """Tell whether a class is that of a user's Triton kernels: they are code."""
+    return kind.__module__.partition(".")[0] == "triton"
 
 
 def _span(item: torch.Tensor) -> tuple[int, int]:

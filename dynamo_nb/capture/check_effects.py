@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,13 @@ _FOR_THE_USER = (
     ),
 )
 
+
+#: A user's Triton kernel is compiled when it is launched.
+_TRITON = tuple(
+    str(Path(spec.origin).parent) + os.sep
+    for spec in [find_spec("triton")]
+    if spec is not None and spec.origin
+)
 
 _Hook = Callable[[str, tuple[Any, ...]], None]
 
@@ -175,7 +183,7 @@ def _is_users_doing() -> bool:
     frame = sys._getframe(3)
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_internal(file) and not _is_for_the_user(file):
+        if (is_internal(file) and not _is_for_the_user(file)) or file.startswith(_TRITON):
             return False
         if not is_library(file) and not is_internal(file):
             return True

@@ -182,10 +182,15 @@ def device_problem(name: str) -> str:
     if device.type in ("cpu", "meta"):
         return ""
     try:
-        present: bool = torch.get_device_module(device.type).is_available()
+        module = torch.get_device_module(device.type)
+        count = module.device_count() if module.is_available() else 0
     except (RuntimeError, AttributeError):
-        present = False
-    return "" if present else f"{device.type} is not available here"
+        count = 0
+    if not count:
+        return f"{device.type} is not available here"
+    if (device.index or 0) >= count:
+        return f"{device.type} devices here: {count}, counted from 0"
+    return ""
 
 
 @contextmanager

@@ -41,21 +41,25 @@ def placed(raw: RawTiming, record: CellRecord) -> Timing:
 
 
 def _kernel(row: dict[str, Any], compiles: list[Compile]) -> KernelTime:
-    compile_, graph = _home(row["code"], row["name"], compiles)
-    shared = {key: row[key] for key in ("name", "calls", "seconds")}
-    return KernelTime(**shared, compile=compile_, graph=graph)
+    compile_, graph, name = _home(row["code"], row["name"], compiles)
+    return KernelTime(
+        name=name, calls=row["calls"], seconds=row["seconds"], compile=compile_, graph=graph
+    )
 
 
-def _home(code: str, name: str, compiles: list[Compile]) -> tuple[str, str]:
-    """Return the compile and the graph of a kernel: of that output code, else the one with it."""
+def _home(code: str, name: str, compiles: list[Compile]) -> tuple[str, str, str]:
+    """Return the compile and the graph of a kernel, and its name there.
+
+    It is that of the output code, else the only one with the name. A GPU calls a kernel by its
+    function; a user's has a number behind that in the output code.
+    """
     for compiled in compiles:
         for output in compiled.output_code:
             if code and output.code.strip() == code.strip():
-                return compiled.key, output.graph
-    having = {
-        (compiled.key, kernel.graph)
-        for compiled in compiles
-        for kernel in compiled.kernels
-        if kernel.name == name
-    }
-    return having.pop() if len(having) == 1 else ("", "")
+                return compiled.key, output.graph, name
+    all_ = [(entry.key, kernel) for entry in compiles for kernel in entry.kernels]
+    for is_it in (lambda kernel: kernel.name == name, lambda kernel: f"def {name}(" in kernel.code):
+        having = {(key, kernel.graph, kernel.name) for key, kernel in all_ if is_it(kernel)}
+        if having:
+            return having.pop() if len(having) == 1 else ("", "", name)
+    return "", "", name
