@@ -41,7 +41,7 @@ const WORDS: Record<string, (found: Found) => string> = {
   kernel: ({ ref, compile }) => {
     const { graph, name } = placeInGraph(ref);
     const kernel = compile && kernelsOf(compile).find((one) => one.graph === graph && one.name === name);
-    const facts = kernel ? [kernel.language, `${kernel.nodes.length} nodes`] : [];
+    const facts = kernel ? [kernel.language, plural(kernel.nodes.length, "node")] : [];
     return [`kernel ${name}`, ...facts, `${graph} of ${ref[0]}`].join(" · ");
   },
   code: ({ ref }) => `generated code of ${ref[0]}, ${ref[2].replace(/:(\d+)$/, " line $1")}`,

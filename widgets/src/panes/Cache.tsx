@@ -127,7 +127,7 @@ function CallRow({ view, call }: { view: View; call: Call }): VNode {
     <div class="dnx-entry" {...linked(lineRef(CELL, call.line))}>
       <Place frame={frameAt(call.line)} />
       <span>
-        <code>{call.name}</code>
+        <code>{call.name || "a call"}</code>
         {call.compiles.length > 0 && <> compiled {chips(call.compiles)}</>}
         {hits.length > 0 && <> reused {chips(hits.map(([key]) => key))}</>}
         {call.eager > 0 && (

@@ -74,7 +74,7 @@ function framesOf(record: CellRecord): Frame[] {
   const eager = record.calls
     .filter((call) => call.eager > 0)
     .map((call): Frame => ({
-      name: call.name,
+      name: call.name || "a call",
       file: CELL,
       first_line: call.line,
       outcome: "ran eagerly",

@@ -28,7 +28,9 @@ export function Kernels({ view, compile }: { view: View; compile: Compile }): VN
   const pages = { view, compile, kernel: chosen, page };
   const devices = [{ id: "", label: "this machine" }, ...targets.map(({ spec }) => ({ id: spec, label: spec }))];
   const launches = launchesText(target ?? compile);
-  const summary = target ? [PREDICTED, launches].filter(Boolean).join("; ") : launches;
+  const summary = target
+    ? `${target.device || target.spec}, ${[PREDICTED, launches].filter(Boolean).join("; ")}`
+    : launches;
   if (!kernels.length && !targets.length) return <Empty>{noKernels(compile)}</Empty>;
   return (
     <>
@@ -37,8 +39,8 @@ export function Kernels({ view, compile }: { view: View; compile: Compile }): VN
           {targets.length > 0 && (
             <Tabs label="device" tabs={devices} chosen={device.value} choose={(id) => (device.value = id)} />
           )}
-          <span class={`dnx-ellipsis ${target ? "dnx-warn" : ""}`}>
-            {target ? `${target.device || target.spec}, ${summary}` : summary}
+          <span class={`dnx-ellipsis ${target ? "dnx-warn" : ""}`} title={summary}>
+            {summary}
           </span>
         </div>
       )}

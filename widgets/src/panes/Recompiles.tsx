@@ -1,6 +1,6 @@
 /** Why it was compiled again: a card for each compile that found an entry which did not fit. */
 import type { VNode } from "preact";
-import { frameAt, hueOf, mainReason } from "../facts";
+import { frameAt, hueOf } from "../facts";
 import { linked } from "../linked";
 import { compileKey, type Compile, type RecompileReason } from "../record";
 import type { Ref } from "../selection";
@@ -22,10 +22,9 @@ export function Recompiles({ view }: { view: View }): VNode {
 
 function Card({ view, compile }: { view: View; compile: Compile }): VNode {
   const key = compileKey(compile);
-  const main = mainReason(compile) ?? compile.recompile_reasons[0];
-  const others = compile.recompile_reasons.filter((reason) => reason !== main);
+  const [main, ...others] = compile.recompile_reasons; // first the entry that nearly fitted
   if (!main) return <></>;
-  const ref: Ref = [key, "recompile", String(compile.recompile_reasons.indexOf(main))];
+  const ref: Ref = [key, "recompile", "0"];
   return (
     <article class="dnx-card" {...linked(ref)}>
       <header class="dnx-bar">
