@@ -205,3 +205,23 @@ def test_a_gpu_that_is_here_is_hidden_from_the_worker(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", start)
     assert client.Worker("cuda:90").start().result().error == "OSError: not started"
     assert started == [("-1", "-1")]
+
+
+def test_a_graph_of_a_gpu_runs_on_the_cpu():
+    """`--interpret` compares with eager there, also where the cell itself has a GPU."""
+    torch = pytest.importorskip("torch")
+    from dynamo_nb.capture import graph_text
+    from dynamo_nb.capture.graph_module import graph_module
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    gpu = torch.device("cuda", 0)
+    made = graph.call_function(torch.ones, (2,), {"device": gpu})
+    there = graph.call_method("to", (graph.call_method("cuda", (x,)), "cuda:0"))
+    graph.output((graph.call_function(torch.add, (made, there)),))
+    text = graph_text._graph_text(torch.fx.GraphModule(torch.nn.Module(), graph))
+    (result,) = graph_module(text, "cpu")(torch.ones(2))
+    assert result.tolist() == [2.0, 2.0]
+    moved = {node.name: node for node in graph_module(text, "cuda:0").graph.nodes}
+    assert moved["ones"].kwargs == {"device": gpu}
+    assert moved["cuda"].target == "to"

@@ -17,7 +17,7 @@ __all__ = ["graph_module"]
 
 
 def graph_module(text: GraphText, device: str | None = None) -> fx.GraphModule:
-    """Return a graph as a module; with `device`, what is made on the CPU is made there instead.
+    """Return a graph as a module; with `device`, what is made on the CPU or a GPU is made there.
 
     So is what is made without a device, as under `torch.set_default_device`.
     """
@@ -28,7 +28,10 @@ def graph_module(text: GraphText, device: str | None = None) -> fx.GraphModule:
         args, kwargs = map_aggregate((item.args, item.kwargs), lambda a: moved(_resolved(a, made)))
         if device is not None and _makes_by_default(item):
             kwargs = {**kwargs, "device": torch.device(device)}
-        node = graph.create_node(item.op, item.target, args, kwargs, item.name)
+        target = item.target
+        if device is not None and (item.op, target) == ("call_method", "cuda"):
+            target, args, kwargs = "to", (args[0], torch.device(device)), {}
+        node = graph.create_node(item.op, target, args, kwargs, item.name)
         node.meta.update(item.meta)
         made[item.name] = node
     root = torch.nn.Module()
@@ -67,9 +70,10 @@ def _mover(device: str | None) -> Callable[[Any], Any]:
     there = torch.device(device)
 
     def moved(value: Any) -> Any:
-        if isinstance(value, torch.device) and value.type == "cpu":
+        if isinstance(value, torch.device) and value.type in ("cpu", "cuda"):
             return there
-        return there.type if isinstance(value, str) and value == "cpu" else value
+        is_named = isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda")
+        return there.type if is_named else value
 
     return moved
 

@@ -219,7 +219,7 @@ def _attribute(module: fx.GraphModule, node: fx.Node) -> Any:
     if isinstance(value, fx.GraphModule):
         return _graph_text(value)
     if isinstance(value, torch.Tensor):
-        return value.detach().clone()
+        return value.detach().to("cpu", copy=True)
     raise UntakableError(f"node `{node.name}` reads a {type(value).__name__}")
 
 

@@ -103,7 +103,7 @@ class Interpreting:
             return {"status": "not repeated", "reason": _AUTOCAST}
         run = functools.partial(_run, taken, job)
         before = torch.get_rng_state()
-        eager = run(graph_module(taken.graph))
+        eager = run(graph_module(taken.graph, "cpu"))
         if not torch.equal(before, torch.get_rng_state()):
             return {"status": "not repeated", "reason": _RANDOM}
         lowered = lower(taken, job.settings)
@@ -112,7 +112,7 @@ class Interpreting:
         if self._has_float8:
             return {"status": "not repeated", "reason": _FLOAT8}
         compiled = run(lowered.compiled, mode=_OnCpu())
-        wide = functools.cache(lambda: run(graph_module(taken.graph), widen=True))
+        wide = functools.cache(lambda: run(graph_module(taken.graph, "cpu"), widen=True))
         found = [item for item in differences(eager, compiled, wide) if item["kind"] != "stride"]
         return {
             "status": "differs" if found else "same",
