@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import torch
 from torch._C._dynamo.eval_frame import _get_cache_entries_for_region as cache_entries
+from torch.overrides import _get_current_function_mode_stack
 
 from dynamo_nb.capture.check_copies import CannotCopyError, Copier, Kept
 from dynamo_nb.capture.check_effects import EffectError, no_effects
+from dynamo_nb.capture.check_state import Surroundings
 from dynamo_nb.record.types import Check
 from tests.models import MODELS, Model, build_cell, inference_cell, training_cell
 from tests.test_check import checked
@@ -254,6 +256,16 @@ def test_inputs_too_large_for_memory(shell, monkeypatch):
     small, large = checked(shell, cell)
     assert small.status == "same"
     assert "too large" in large.reason
+
+
+def test_the_default_device_is_set_again_as_it_was_given():
+    """`cuda` is not `cuda:0`, which is another device for a guard."""
+    with torch.device("cuda"):
+        around = Surroundings()
+    with around.again():
+        (mode,) = _get_current_function_mode_stack()
+        assert mode.device == torch.device("cuda")
+    assert _get_current_function_mode_stack() == []
 
 
 def test_each_device_has_its_own_share_of_memory():

@@ -10,12 +10,21 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 __all__ = ["Surroundings", "random_state", "randomness", "set_random_state"]
 
 
 def _devices() -> list[str]:
     return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+def _default_device() -> torch.device:
+    """Return the default device as it was given: `get_default_device` makes `cuda:0` of `cuda`."""
+    modes = _get_current_function_mode_stack()
+    given = [mode.device for mode in modes if isinstance(mode, DeviceContext)]
+    return given[-1] if given else torch.device("cpu")
 
 
 def random_state() -> dict[str, Any]:
@@ -74,7 +83,7 @@ class Surroundings:
         self._grad = torch.is_grad_enabled()
         self._inference = torch.is_inference_mode_enabled()
         self._dtype = torch.get_default_dtype()
-        self._device = torch.get_default_device()
+        self._device = _default_device()
         self._cache = torch.is_autocast_cache_enabled()
         self._autocast = [
             (device, torch.is_autocast_enabled(device), torch.get_autocast_dtype(device))
@@ -89,7 +98,7 @@ class Surroundings:
             stack.enter_context(_environment(self._environment))
             stack.enter_context(torch.inference_mode(self._inference))
             stack.enter_context(torch.set_grad_enabled(self._grad))
-            if self._device != torch.get_default_device():
+            if self._device != _default_device():
                 stack.enter_context(self._device)
             for device, enabled, kind in self._autocast:
                 if enabled or torch.is_autocast_enabled(device):
