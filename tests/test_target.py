@@ -322,7 +322,7 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
 
 def test_lines_lead_from_the_machine_code_to_the_cell(shell):
     """PTX and SASS lines lead to a line of Triton, that to nodes, those to the cell."""
-    cell = "y = torch.relu(x * 2)\nz = y.sum(-1)\nz + 1"
+    cell = "y = torch.sigmoid(x * 2)\nz = y.sum(-1)\nz + 1"
     shell.run("import torch\nx = torch.randn(8, 64)\n")
     shell.run(magic("--target cuda:90 --sass --compile cell") + cell)
     (_, target), *_ = targets(shell.record)["cuda:90"]
@@ -346,6 +346,10 @@ def test_lines_lead_from_the_machine_code_to_the_cell(shell):
         }
         assert lines <= {2, 3, 4}
         assert 2 in lines
+    of = {"MUFU.EX2": "tl.sigmoid(", "SHFL": "tl.sum(", "STG": "tl.store("}
+    for line, number in zip(text.text.splitlines(), text.lines, strict=True):
+        for instruction, call in of.items():  # code of triton's own belongs to what calls it
+            assert instruction not in line or call in source[number - 1]
 
 
 def test_texts_are_the_same_in_each_run(shell):

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dynamo_nb.record.launches import grid_of
-from dynamo_nb.record.stage_texts import text_of
+from dynamo_nb.record.stage_texts import sass_of, text_of
 from dynamo_nb.target import client, trouble
 from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
@@ -139,6 +139,14 @@ FILE = "/tmp/ab/caaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py"
 NAME = FILE.rpartition("/")[2]
 
 
+def _inlined(here: str, caller: str) -> list[str]:
+    """Return a `.loc` of PTX whose place is in a helper, and an instruction."""
+    return [
+        f"\t.loc {here}, function_name $L__s0, inlined_at {caller} // std.py:1:1",
+        "\tadd.s32 %r1;",
+    ]
+
+
 @pytest.mark.parametrize(
     ("stage", "text", "lines"),
     [
@@ -152,8 +160,12 @@ NAME = FILE.rpartition("/")[2]
         (
             "llir",
             "  %1 = add i32 %0, 1, !dbg !8\n!7 = !DILocation(line: 5, column: 1, scope: !4)\n"
-            "!8 = !DILocation(line: 90, column: 1, scope: !5, inlinedAt: !7)",
-            [5, 0, 0],
+            "!8 = !DILocation(line: 90, column: 1, scope: !5, inlinedAt: !7)\n"
+            "  %2 = add i32 %0, 1, !dbg !9\n!9 = !DILocation(line: 91, column: 1, scope: !5)\n"
+            f'!1 = !DIFile(filename: "{NAME}", directory: "")\n!2 = !DIFile(filename: "std.py")\n'
+            '!4 = distinct !DISubprogram(name: "k", scope: !1, file: !1)\n'
+            "!5 = distinct !DILexicalBlockFile(scope: !4, file: !2, discriminator: 0)",
+            [5, 0, 0, 0, 0, 0, 0, 0, 0],
         ),
         (
             "ptx",
@@ -161,10 +173,47 @@ NAME = FILE.rpartition("/")[2]
             "$L__tmp0:\n\tret;\n\t.section .debug_info\n\tgone",
             [0, 9, 0, 9],
         ),
+        (  # the lines of assembly in the source are none of the source
+            "ptx",
+            f"\t.loc 1 7 3 // {NAME}:7:3\n\t// begin inline asm\n\t.loc 1 8 3 // {NAME}:8:3\n"
+            "\tld.global.b32 %r1;\n\t// end inline asm\n\tmov.u32 %r1, %r2;\n"
+            "\t.loc 1 0 3\n\tnop;",
+            [0, 0, 0, 7, 0, 7, 0, 0],
+        ),
+        (  # inlined twice, where each place is named by its first `.loc` alone
+            "ptx",
+            "\n".join(
+                [
+                    f"\t.loc 1 9 4 // {NAME}:9:4",
+                    *_inlined("2 50 1", "1 9 4"),
+                    *_inlined("2 60 1", "2 50 1"),
+                    f"\t.loc 1 10 4 // {NAME}:10:4",
+                    *_inlined("2 50 1", "1 10 4"),
+                    *_inlined("2 60 1", "2 50 1"),
+                    *_inlined("2 70 1", "1 9 4"),
+                ]
+            ),
+            [0, 0, 9, 0, 9, 0, 0, 10, 0, 10, 0, 9],
+        ),
+        (  # two calls of the same that go on in turns: of the inner one it can't be known whose
+            "ptx",
+            "\n".join(
+                [
+                    f"\t.loc 1 9 4 // {NAME}:9:4",
+                    *_inlined("2 50 1", "1 9 4"),
+                    f"\t.loc 1 10 4 // {NAME}:10:4",
+                    *_inlined("2 50 1", "1 10 4"),
+                    *_inlined("2 60 1", "2 50 1"),
+                    *_inlined("2 50 1", "1 9 4"),
+                ]
+            ),
+            [0, 0, 9, 0, 0, 10, 0, 0, 0, 9],
+        ),
         (
-            "sass",
-            f'\t//## File "{FILE}", line 4\n        /*0000*/  LDC R1 ;\n',
-            [0, 4],
+            "amdgcn",
+            f"\t.loc\t2 287 12 ; std.py:287:12 @[ std.py:314:12 @[ {NAME}:9:4 ] ]\n\tv_add v1, v2\n"
+            "\t.loc\t2 90 1 ; std.py:90:1\n\tv_mul v1, v2",
+            [0, 9, 0, 0],
         ),
     ],
 )
@@ -173,6 +222,21 @@ def test_lines_of_a_stage(stage, text, lines):
     assert found["lines"] == lines
     assert "caaaa" not in found["text"]
     assert "/tmp" not in found["text"]
+
+
+def test_sass_has_the_lines_of_its_ptx():
+    mark = '\t//## File ".nv_debug_ptx_txt", line '
+    text = f"k:\n{mark}1\n\t/*0*/ LDC ;\n{mark}3\n\t/*10*/ LDG ;\n{mark}2\n\t/*20*/ NOP ;"
+    found = sass_of(text, {"lines": [0, 7, 7]}, "k")
+    assert found["text"].splitlines() == [
+        "k:",
+        "\t/*0*/ LDC ;",
+        '\t//## File "k.py", line 7',
+        "\t/*10*/ LDG ;",
+        "\t/*20*/ NOP ;",
+    ]
+    assert found["lines"] == [0, 0, 0, 7, 7]
+    assert sass_of(f"{mark}9\n\tRET", {"lines": [1]}, "k")["lines"] == [0]
 
 
 def test_grid_is_read_from_the_launch():

@@ -14,7 +14,7 @@ import torch._inductor.config
 import triton
 from torch._inductor.codecache import _load_triton_kernel_from_source
 
-from dynamo_nb.record.stage_texts import text_of
+from dynamo_nb.record.stage_texts import sass_of, text_of
 from dynamo_nb.target import pretence
 from dynamo_nb.target.devices import Device
 from dynamo_nb.target.occupancy import occupancy
@@ -60,10 +60,10 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
     binary = result.kernel
     resources = _resources(name, binary, log)
     config = {key: value for key, value in result.config.all_kwargs().items() if value is not None}
-    stages = {stage: binary.asm[stage] for stage in _STAGES if stage in binary.asm}
-    if sass and "cubin" in binary.asm:
-        stages["sass"] = _disassembled(binary.asm["cubin"])
     file = kernel.fn.fn.__code__.co_filename
+    texts = [text_of(s, binary.asm[s], name, file) for s in _STAGES if s in binary.asm]
+    if sass and "cubin" in binary.asm:
+        texts.append(sass_of(_disassembled(binary.asm["cubin"]), texts[-1], name))
     threads = binary.metadata.num_warps * device.warp
     shared = int(binary.metadata.shared)
     return {
@@ -75,7 +75,7 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
         "shared": shared,
         "resources": resources,
         "occupancy": occupancy(device, threads, resources.get("registers", 0), shared),
-        "texts": [text_of(stage, text, name, file) for stage, text in stages.items()],
+        "texts": texts,
         "binary_size": len(binary.asm.get("cubin") or binary.asm.get("hsaco") or b""),
     }
 
@@ -123,11 +123,11 @@ def _entry_log(log: str, name: str) -> str:
 
 
 def _disassembled(cubin: bytes) -> str:
-    """Return a cubin's SASS, with the lines that its instructions come from."""
+    """Return a cubin's SASS, with the lines of PTX that its instructions come from."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        command = [triton.knobs.nvidia.nvdisasm.path, "-g", "-c", str(file)]
+        command = [triton.knobs.nvidia.nvdisasm.path, "-gp", "-c", str(file)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
