@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dynamo_nb.record.draft import Draft
-from dynamo_nb.record.places import Places
+from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.types import Graph, Kernel, Node, StackFrame, TensorValue
 
 __all__ = ["finish_graphs", "finish_kernels"]
@@ -139,7 +139,22 @@ def _node(raw: dict[str, Any], stage: str, direction: str, made: _Made, places: 
             "is_backward",
         )
     }
-    return Node(**fields, value=value, frames=frames, origins=origins)
+    also = _other_places(frames, origins, made)
+    return Node(**fields, value=value, frames=frames, origins=origins, also=also)
+
+
+def _other_places(frames: list[StackFrame], origins: list[str], made: _Made) -> list[StackFrame]:
+    """Return where else the nodes of Dynamo's graph are that a node stands for."""
+    own = {(frame.file, frame.line) for frame in frames}
+    nodes = (made.nodes[key] for key in origins if key.startswith("dynamo") and key in made.nodes)
+    places = (innermost(node.frames) for node in nodes)
+    return list(
+        {
+            (frame.file, frame.line): frame
+            for frame in places
+            if frame is not None and (frame.file, frame.line) not in own
+        }.values()
+    )
 
 
 def _value(value: Any) -> Any:
@@ -151,7 +166,10 @@ def _value(value: Any) -> Any:
 
 
 def _origins(raw: dict[str, Any], stage: str, direction: str, made: _Made) -> list[str]:
-    """Return the nodes that a node came from: the nearest earlier stage first, Dynamo's last."""
+    """Return the nodes that a node came from: the nearest earlier stage first, Dynamo's last.
+
+    Where it stands for several, its own of Dynamo's is the very last.
+    """
     found: list[str] = []
     stages = (direction,) if direction else _EARLIER_STAGES.get(stage, ())
     names = [raw["name"], *raw.get("replaced", ())]
@@ -160,13 +178,11 @@ def _origins(raw: dict[str, Any], stage: str, direction: str, made: _Made) -> li
     if stage != "dynamo":
         found += [key for key in same_name if key]
         found += [key for key in by_id if key]
-    dynamo = next((origin for key in found if (origin := made.dynamo_origin(key))), "")
-    if not dynamo and raw["seq_nr"] in made.by_sequence:
+    if not any(map(made.dynamo_origin, found)) and raw["seq_nr"] in made.by_sequence:
         found.append(made.by_sequence[raw["seq_nr"]])  # a backward node: its forward node
-        dynamo = made.dynamo_origin(found[-1])
-    if dynamo:
-        found.append(dynamo)
-    return list(dict.fromkeys(found))
+    first, *others = dict.fromkeys(filter(None, map(made.dynamo_origin, found))) or [""]
+    last = [*others, first] if first else []
+    return [key for key in dict.fromkeys(found) if key not in last] + last
 
 
 def _origin_frames(origins: list[str], made: _Made) -> list[StackFrame]:

@@ -29,5 +29,6 @@ def nodes_of(compiled: Compile, graph_name: str, names: list[str]) -> list[Node]
 
 
 def _computes(kernel: Kernel, compiled: Compile, line: int) -> bool:
-    frames = (frame for node in kernel_nodes(compiled, kernel) for frame in node.frames)
+    nodes = kernel_nodes(compiled, kernel)
+    frames = (frame for node in nodes for frame in (*node.frames, *node.also))
     return any(frame.file == CELL and frame.line == line for frame in frames)

@@ -109,7 +109,8 @@ def _with_frames(compile_: Compile) -> Iterator[tuple[str, str, list[StackFrame]
     """Yield `(artifact, key, frames)` of everything in a compile that has a source place."""
     for graph in _graphs(compile_):
         for node in graph.nodes:
-            yield "node", f"{graph.name}/{node.name}", node.frames
+            for frames in (node.frames, *([frame] for frame in node.also)):
+                yield "node", f"{graph.name}/{node.name}", frames
     for index, guard in enumerate(compile_.guards):
         yield "guard", str(index), _some(guard.frame)
     for index, graph_break in enumerate(compile_.graph_breaks):

@@ -47,7 +47,7 @@ class Marks:
 
     def of_node(self, node: Node, entry: Compile) -> str:
         """Return the classes of a node: of the call's line too where no frame is in the cell."""
-        frames = node.frames
+        frames = [*node.also, *node.frames]
         if entry.call_line and all(frame.file != CELL for frame in frames):
             frames = [StackFrame(file=CELL, line=entry.call_line), *frames[1 - _OUTER :]]
         return self.of(*frames)

@@ -212,7 +212,8 @@ def cell_line(frames: list[StackFrame]) -> int | None:
 def cell_lines(nodes: list[Node]) -> set[int]:
     """Return the lines of the cell that nodes come from."""
     found = (cell_line(node.frames) for node in nodes)
-    return {line for line in found if line is not None}
+    also = (frame.line for node in nodes for frame in node.also if frame.file == CELL)
+    return {line for line in found if line is not None}.union(also)
 
 
 def kernel_nodes(entry: Compile, kernel: Kernel) -> list[Node]:

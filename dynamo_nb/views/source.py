@@ -133,8 +133,11 @@ class _Facts:
             self.spans[frame.line].append(frame)
 
     def _placed(self, nodes: Iterable[Node]) -> Iterable[tuple[Node, int]]:
-        """Yield nodes with the innermost of their lines in this file."""
+        """Yield nodes with the innermost of their lines in this file, and others they stand for."""
         for node in nodes:
+            for frame in node.also:
+                if frame.file == self.file:
+                    yield node, frame.line
             for frame in reversed(node.frames):
                 if frame.file == self.file:
                     yield node, frame.line

@@ -13,6 +13,7 @@ export function node(name: string, op: string, target: string, inputs: string[] 
     original_aten: "",
     is_backward: false,
     origins: [],
+    also: [],
   };
 }
 

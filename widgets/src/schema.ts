@@ -410,6 +410,7 @@ export interface Node {
   original_aten: string;
   is_backward: boolean;
   origins: string[];
+  also: StackFrame[];
 }
 
 /** Two groups of operations that stay apart though one reads what the other writes. */
@@ -776,7 +777,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "-1": "position"
   },
   "Node": {
-    "[]": "inputs frames module_stack origins",
+    "[]": "inputs frames module_stack origins also",
     "null": "value",
     "\"\"": "original_aten",
     "false": "is_backward"
@@ -953,7 +954,8 @@ export const NESTED: Record<string, Record<string, string>> = {
   },
   "Node": {
     "value": "TensorValue",
-    "frames": "StackFrame"
+    "frames": "StackFrame",
+    "also": "StackFrame"
   },
   "PassRow": {
     "frame": "StackFrame"

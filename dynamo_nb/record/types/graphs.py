@@ -23,6 +23,7 @@ class Node(Data, frozen=True):
     `value` is a tensor, a list of values for a node with several results, or short text for
     anything else. `module_stack` holds `[path, class name]` pairs, outermost first. `origins` are
     the names of the nodes of earlier graphs that it came from, as `<graph name>/<node name>`.
+    `also` are places besides its own, where a pass made one node of several.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Node(Data, frozen=True):
     original_aten: str = ""
     is_backward: bool = False
     origins: list[str] = []
+    also: list[StackFrame] = []
 
 
 class Graph(Data, frozen=True):

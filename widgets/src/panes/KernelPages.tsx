@@ -74,7 +74,9 @@ export function Nodes(props: { compile: Compile; kernel: Kernel; graph: Graph | 
             node.name,
             node.target,
             valueText(node.value),
-            <Place frame={node.frames.findLast((one) => one.file === CELL) ?? ownFrame(node)} />,
+            [node.frames.findLast((one) => one.file === CELL) ?? ownFrame(node), ...node.also].map(
+              (frame) => frame && <Place frame={frame} />,
+            ),
             node.origins.length > 0 &&
               node.origins.map((origin) => <Chip to={[compileKey(compile), "node", origin]}>{origin}</Chip>),
           ],
