@@ -59,9 +59,14 @@ def origin_meta(node: fx.Node) -> Mapping[str, Any]:
     return ChainMap(*(item.meta for item in replaced), node.meta)
 
 
+def replaced_by(node: fx.Node) -> list[Replaced]:
+    """Return the nodes in whose place a pattern put this one, the last one first."""
+    return list(node.meta.get(_KEY, ()))
+
+
 def replaced_names(node: fx.Node) -> list[str]:
     """Return the names of the nodes in whose place a pattern put this one, the last one first."""
-    return [item.name for item in node.meta.get(_KEY, ())]
+    return [item.name for item in replaced_by(node)]
 
 
 def _told(node: fx.Node) -> list[Replaced]:
