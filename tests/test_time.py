@@ -199,6 +199,7 @@ def test_kernels_of_the_gpu_are_told_by_the_profiler(monkeypatch):
         event("triton_poi_fused_0", cuda, 30.0),
         event("triton_poi_fused_0", cuda, 10.0),
         event("step", cuda, 99.0, is_user_annotation=True),
+        event("dynamo_nb:0:extern_kernels.mm", cuda, 99.0),
     ]
 
     class Profiler:

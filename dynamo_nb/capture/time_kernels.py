@@ -40,7 +40,7 @@ def launches(work: Callable[[], None], device: str) -> int | None:
         return None
     if device == "cuda":
         return len(_on_gpu(events)) or None
-    return sum(_work_in(event) for event in events if event.cpu_parent is None)
+    return sum(_work_in(event) for event in _on_cpu(events) if event.cpu_parent is None)
 
 
 def kernel_times(work: Callable[[], None], device: str) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def kernel_times(work: Callable[[], None], device: str) -> list[dict[str, Any]]:
         return []
     if device == "cuda":
         return _added((("", e.name, e.time_range.elapsed_us()) for e in _on_gpu(events)), runs)
-    ours = [event for event in events if event.name.startswith(_OURS)]
+    ours = [event for event in _on_cpu(events) if event.name.startswith(_OURS)]
     return _added((_told(event, modules) for event in ours), runs)
 
 
@@ -97,9 +97,16 @@ def _profiler() -> Any:
     return profiler_legacy.profile()
 
 
+def _on_cpu(events: Iterable[Any]) -> list[Any]:
+    cpu = torch.autograd.DeviceType.CPU
+    return [event for event in events if event.device_type == cpu]
+
+
 def _on_gpu(events: Iterable[Any]) -> list[Any]:
+    """Return the kernels, copies and fills among events; what is annotated spans such."""
     cuda = torch.autograd.DeviceType.CUDA
-    return [event for event in events if event.device_type == cuda and not event.is_user_annotation]
+    on_gpu = [event for event in events if event.device_type == cuda]
+    return [e for e in on_gpu if not (e.is_user_annotation or e.name.startswith(_OURS))]
 
 
 # ------------------------------------------------------------------ operators
