@@ -271,6 +271,9 @@ def test_the_floor_is_the_greater_of_memory_and_arithmetic():
     machine = Machine(device="cpu", bandwidth=10e9, flops={"float32": 100e9})
     kernel = Kernel(name="k", language="cpp", reads={"a": 5000}, writes={"b": 5000}, flops=10_000)
     assert floor(machine, kernel).bound == "memory"
+    unknown = replace(kernel, flops=None)
+    told = "bound by memory alone (its operations are not known)"
+    assert str(floor(machine, unknown)).endswith(told)
     assert floor(machine, kernel).seconds == pytest.approx(1e-6)
     busy = Kernel(name="k", language="cpp", reads={"a": 10_000}, flops=1_000_000)
     assert (floor(machine, busy).bound, floor(machine, busy).seconds) == ("arithmetic", 1e-5)

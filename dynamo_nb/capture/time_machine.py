@@ -16,6 +16,12 @@ _COPIED = {"cpu": 128 << 20, "cuda": 1 << 30}
 _SIDE = {"cpu": 1024, "cuda": 8192}
 _REPEATS = 5
 
+#: Whose rates are measured: those that differ, by the names of the record's `Kernel.dtype`.
+_DTYPES = {
+    "cpu": ("float32", "float64"),
+    "cuda": ("float32", "tf32", "float16", "bfloat16", "float64"),
+}
+
 
 def machine(device: str) -> dict[str, Any]:
     """Return a device's rates in the shape of the record's `Machine`, by the second."""
@@ -24,9 +30,9 @@ def machine(device: str) -> dict[str, Any]:
         "device": device,
         "name": torch.cuda.get_device_name() if device == "cuda" else f"CPU, threads: {threads}",
         "bandwidth": _bandwidth(device, threads),
-        "flops": {"float32": _flops(device, threads, torch.get_float32_matmul_precision())},
+        "flops": {dtype: _flops(device, threads, dtype) for dtype in _DTYPES[device]},
         "source": f"measured here, the best of {_REPEATS}: a copy of "
-        f"{_COPIED[device] >> 20} MiB, a float32 matrix product of side {_SIDE[device]}",
+        f"{_COPIED[device] >> 20} MiB, matrix products of side {_SIDE[device]}",
     }
 
 
@@ -38,11 +44,19 @@ def _bandwidth(device: str, _: int) -> float:
 
 
 @functools.cache
-def _flops(device: str, _: int, __: str) -> float:
+def _flops(device: str, _: int, dtype: str) -> float:
     side = _SIDE[device]
-    matrix = torch.ones(side, side, device=device)
+    is_rounded = dtype == "tf32"
+    kind = torch.float32 if is_rounded else getattr(torch, dtype)
+    matrix = torch.ones(side, side, device=device, dtype=kind)
     result = torch.empty_like(matrix)
-    return 2 * side**3 / _best(lambda: torch.mm(matrix, matrix, out=result), device)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if is_rounded else "highest")
+    try:
+        seconds = _best(lambda: torch.mm(matrix, matrix, out=result), device)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    return 2 * side**3 / seconds
 
 
 def _best(work: Callable[[], Any], device: str) -> float:

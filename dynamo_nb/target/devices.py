@@ -115,6 +115,7 @@ _B200 = "NVIDIA's Blackwell data sheet (HGX B200) as quoted by pytorch/pytorch#1
 _QUERY = "the driver's answers in pytorch/ao#4002"
 _ROCM = "ROCm documentation, GPU specifications"
 _LLVM = "LLVM, AMDGPU backend (AMDGPUUsage and its tests)"
+_GUIDE = "float64 by NVIDIA's CUDA programming guide, throughput of arithmetic instructions"
 _UNVERIFIED = "not verified: NVIDIA's Ada white paper could not be opened; public tables agree"
 
 
@@ -151,10 +152,12 @@ _DEVICES = (
         l2=4 * MB,
         memory=15095 * MB,
         bandwidth=320e9,
-        flops=_rates(float32=8.1e12, float16=65e12, int8=130e12),
+        flops=_rates(float64=8.1e12 / 32, float32=8.1e12, float16=65e12, int8=130e12),
         sources={
             **_sources(
-                _PRINT, _PRINT, "NVIDIA's T4 data sheet as quoted by Lightning's throughput.py"
+                _PRINT,
+                _PRINT,
+                f"NVIDIA's T4 data sheet as quoted by Lightning's throughput.py; {_GUIDE}",
             ),
             "bandwidth": "the driver's answer in NVIDIA/DALI#1813",
         },
@@ -200,13 +203,14 @@ _DEVICES = (
         memory=24563 * MB,
         bandwidth=1008e9,
         flops=_rates(
+            float64=82.6e12 / 64,
             float32=82.6e12,
             tf32=82.6e12,
             float16=165.2e12,
             bfloat16=165.2e12,
             float8=330.3e12,
         ),
-        sources=_sources(_PRINT, _PRINT, _UNVERIFIED),
+        sources=_sources(_PRINT, _PRINT, f"{_UNVERIFIED}; {_GUIDE}"),
     ),
     Device(
         **_CUDA,

@@ -26,10 +26,19 @@ __all__ = [
 
 
 class Floor(Struct, frozen=True):
-    """The least seconds that a kernel takes, and what bounds it: `memory` or `arithmetic`."""
+    """The least seconds that a kernel takes, and what bounds it: `memory` or `arithmetic`.
+
+    Where a kernel's operations are not known, it is `memory` alone that was asked.
+    """
 
     seconds: float
     bound: str
+    is_whole: bool = True
+
+    def __str__(self) -> str:
+        """Return the floor in words."""
+        alone = "" if self.is_whole else " alone (its operations are not known)"
+        return f"{time_text(self.seconds)}, bound by {self.bound}{alone}"
 
 
 def floor(machine: Machine, kernel: Kernel) -> Floor | None:
@@ -39,7 +48,8 @@ def floor(machine: Machine, kernel: Kernel) -> Floor | None:
     peak = peak_of(machine, kernel)
     memory = kernel.bytes / machine.bandwidth
     arithmetic = (kernel.flops or 0) / peak if peak else 0.0
-    return Floor(max(memory, arithmetic), "memory" if memory >= arithmetic else "arithmetic")
+    bound = "memory" if memory >= arithmetic else "arithmetic"
+    return Floor(max(memory, arithmetic), bound, is_whole=kernel.flops is not None)
 
 
 def peak_of(machine: Machine, kernel: Kernel) -> float:
@@ -50,7 +60,7 @@ def peak_of(machine: Machine, kernel: Kernel) -> float:
 def target_floor_text(target: Target, kernel: Kernel) -> str:
     """Return a kernel's floor on a GPU that is not there, by its data sheet."""
     found = floor(target.machine, kernel)
-    return f"{time_text(found.seconds)}, bound by {found.bound}" if found is not None else ""
+    return str(found) if found is not None else ""
 
 
 def floor_text(record: CellRecord, kernel: Kernel) -> str:
@@ -62,8 +72,7 @@ def floor_text(record: CellRecord, kernel: Kernel) -> str:
         found = floor(machine, kernel)
         if found is not None:
             parts.append(
-                f"{time_text(found.seconds)}, bound by {found.bound} "
-                f"({machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, "
+                f"{found} ({machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, "
                 f"{peak_of(machine, kernel) / 1e9:.3g} GFLOP/s, {machine.source})"
             )
     return "; ".join(parts)
@@ -76,7 +85,7 @@ def measured_text(record: CellRecord, entry: Compile, kernel: Kernel) -> str:
         text = f"{time_text(time.seconds)} a call of the function"
         floors = [floor(machine, kernel) for machine in record.machines]
         if floors and floors[0] is not None and time.seconds:
-            text += f", {_share_text(floors[0], time.seconds)}"
+            text += f", {_share_text(floors[0], time.seconds)}" if floors[0].is_whole else ""
         parts.append(text)
     return "; ".join(parts)
 

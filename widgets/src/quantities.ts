@@ -35,18 +35,25 @@ export const ratesOf = (target: Target): Rates => ({
 export const peakOf = ({ flops }: Rates, { dtype }: Kernel): number =>
   flops[dtype] || flops["float32"] || 0;
 
+export interface Floor {
+  seconds: number;
+  bound: string;
+  /** Whether the kernel's operations are known. */
+  whole: boolean;
+}
+
+export const floorText = ({ seconds, bound, whole }: Floor): string =>
+  `${timeText(seconds)}, bound by ${bound}${whole ? "" : " alone (its operations are not known)"}`;
+
 /** The least seconds that a kernel takes, and what bounds it: views/roofline.py has the same. */
-export function floorOf(
-  rates: Rates | undefined,
-  kernel: Kernel,
-): { seconds: number; bound: string } | null {
+export function floorOf(rates: Rates | undefined, kernel: Kernel): Floor | null {
   const bytes = bytesOf(kernel);
   if (!rates?.bandwidth || !bytes) return null;
   const peak = peakOf(rates, kernel);
   const memory = bytes / rates.bandwidth;
   const arithmetic = peak ? (kernel.flops ?? 0) / peak : 0;
   const bound = memory >= arithmetic ? "memory" : "arithmetic";
-  return { seconds: Math.max(memory, arithmetic), bound };
+  return { seconds: Math.max(memory, arithmetic), bound, whole: kernel.flops !== null };
 }
 
 /** Why a kernel is faster than its floor, by what bounds it: views/roofline.py has the same. */
@@ -56,7 +63,7 @@ const FASTER: Record<string, string> = {
 };
 
 /** How near a kernel comes to its floor. */
-export function shareText(floor: { seconds: number; bound: string }, seconds: number): string {
+export function shareText(floor: Pick<Floor, "seconds" | "bound">, seconds: number): string {
   const share = Math.round((100 * floor.seconds) / seconds);
   return (share > 100 && FASTER[floor.bound]) || `${share}% of what is possible`;
 }

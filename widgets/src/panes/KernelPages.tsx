@@ -4,7 +4,7 @@ import type { Language } from "../code/tokens";
 import { plural } from "../describe";
 import { CELL, compileKey, kernelRef, nodeRef, ownFrame, valueText } from "../record";
 import type { Buffer, CellRecord, Compile, Graph, Kernel, KernelTime } from "../record";
-import { bytesOf, floorOf, shareText, sizeText, sum, timeText } from "../quantities";
+import { bytesOf, floorOf, floorText, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
 import { Chip, Loaded, Place, Table } from "../ui";
 import { binaryFacts, stageLabel } from "./TargetPages";
@@ -53,7 +53,7 @@ function ofKernel({ view, compile }: PagesProps, kernel: Kernel, part: CodePart)
     },
     factsPage("facts", kernel.name, [
       ...workFacts(compile, kernel, part),
-      ["at best", floorText(view.record, kernel)],
+      ["at best", atBest(view.record, kernel)],
       ["measured", measuredText(view.record, compile, kernel)],
       ...binaries.flatMap(binaryFacts),
     ]),
@@ -128,10 +128,10 @@ function Accesses(props: {
   );
 }
 
-function floorText(record: CellRecord, kernel: Kernel): string {
+function atBest(record: CellRecord, kernel: Kernel): string {
   const texts = record.machines.map((one) => {
     const floor = floorOf(one, kernel);
-    return floor && `${timeText(floor.seconds)}, bound by ${floor.bound} (${one.name}, ${one.source})`;
+    return floor && `${floorText(floor)} (${one.name}, ${one.source})`;
   });
   return texts.filter(Boolean).join("; ") || (bytesOf(kernel) ? "not known: --time measures this machine" : "");
 }
@@ -148,7 +148,7 @@ export const timesOf = (record: CellRecord, compile: Compile, kernel: Kernel): K
 function measuredText(record: CellRecord, compile: Compile, kernel: Kernel): string {
   const floor = floorOf(record.machines[0], kernel);
   const texts = timesOf(record, compile, kernel).map(({ seconds }) => {
-    const share = floor && seconds ? `, ${shareText(floor, seconds)}` : "";
+    const share = floor?.whole && seconds ? `, ${shareText(floor, seconds)}` : "";
     return `${timeText(seconds)} a call of the function${share}`;
   });
   return texts.join("; ");

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { compileKey, nodeRef } from "../record";
 import type { Binary, Compile, Kernel, Target } from "../record";
-import { floorOf, ratesOf, sizeText, timeText } from "../quantities";
+import { floorOf, floorText, ratesOf, sizeText } from "../quantities";
 import type { Link, Ref } from "../selection";
 import { plural } from "../describe";
 import { Loaded } from "../ui";
@@ -83,7 +83,7 @@ function ofKernel(props: PagesProps & { target: Target }, kernel: Kernel): Page[
     factsPage("facts", kernel.name, [
       ...(binary ? binaryFacts(binary) : []),
       ...workFacts(compile, kernel, target),
-      ["at best, by the data sheet", floor && `${timeText(floor.seconds)}, bound by ${floor.bound}`],
+      ["at best, by the data sheet", floor && floorText(floor)],
     ]),
   ];
 }
