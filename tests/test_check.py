@@ -103,6 +103,23 @@ def test_a_changed_property(shell, backend, kind, was, now):
     assert (found.kind, found.eager, found.compiled) == (kind, was, now)
 
 
+def test_a_rounding_that_inductor_leaves_out_is_a_warning_with_its_setting(shell):
+    cell = (
+        "def f(x):\n    return (x.half() * 2).float()\n\n"
+        "torch.manual_seed(0)\nx = torch.randn(1000)\nf(x)"
+    )
+    (check,) = checked(shell, cell, "--backend inductor")
+    assert (check.status, check.stage, check.casts) == ("differs", "inductor", True)
+    (finding,) = (item for item in shell.record.findings if item.code == "result-differs")
+    assert finding.severity == "warning"
+    assert "leaves out roundings to a narrower dtype" in finding.message
+    setting = "options={'emulate_precision_casts': True}"
+    assert setting in finding.advice
+    # and the advice is true
+    same = f"torch.equal(torch.compile(f, {setting})(x), f(x))"
+    assert shell.run(same).value is True
+
+
 def test_a_dropped_mutation(shell):
     cell = (
         "def f(x, total):\n    total.add_(x)\n    return x.sum()\n\n"

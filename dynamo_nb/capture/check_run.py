@@ -21,6 +21,7 @@ from dynamo_nb.capture.check_stages import (
     compiled_anew,
     forget,
     last_stage,
+    rounded_as_eager,
     stages_before,
     unseen_by_dynamo,
 )
@@ -109,10 +110,12 @@ class _Checker:
         found = _found(eager, compiled, reference)
         if not found:
             return verdict
+        stage = self._first_different(call, eager, reference)
         return {
             **verdict,
             "status": "differs",
-            "stage": self._first_different(call, eager, reference),
+            "stage": stage,
+            "casts": stage == last.name and self._is_for_casts(call, eager, reference),
             "backend": last.name,
             "mismatches": [_positioned(item, eager.leaves) for item in found[:_SHOWN]],
         }
@@ -136,6 +139,18 @@ class _Checker:
             if _found(eager, self._run(call, stage), reference):
                 return stage.name
         return "entry"
+
+    def _is_for_casts(
+        self, call: RecordedCall, eager: Outcome, reference: Callable[[], Any]
+    ) -> bool:
+        """Tell whether Inductor agrees where it rounds after each operation, as eager does."""
+        stage = rounded_as_eager(call.context, is_random=eager.is_random)
+        if stage is None:
+            return False
+        try:
+            return not _found(eager, self._run(call, stage), reference)
+        finally:
+            forget([stage])
 
     def _in_float64(self, call: RecordedCall) -> dict[str, Leaf] | None:
         outcome = self._run(call, None, widen=True)

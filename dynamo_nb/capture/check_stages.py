@@ -13,7 +13,15 @@ from torch._dynamo import convert_frame, eval_frame
 from torch._dynamo.guards import DeletedGuardManagerWrapper
 from torch._dynamo.utils import counters
 
-__all__ = ["Stage", "compiled_anew", "forget", "last_stage", "stages_before", "unseen_by_dynamo"]
+__all__ = [
+    "Stage",
+    "compiled_anew",
+    "forget",
+    "last_stage",
+    "rounded_as_eager",
+    "stages_before",
+    "unseen_by_dynamo",
+]
 
 #: Backends that do what Inductor does up to some point, in order
 #: (`torch/_dynamo/backends/debugging.py`, 2.13).
@@ -60,14 +68,30 @@ def last_stage(context: Any, *, is_random: bool) -> Stage:
     With `is_random`, Inductor is asked for eager's random numbers (`fallback_random`), and so
     compiles anew.
     """
+    if is_random and (stage := _inductor_with(context, fallback_random=True)) is not None:
+        return stage
     backend = _backend(context)
-    if is_random and isinstance(backend, torch._TorchCompileInductorWrapper):
-        again = copy.copy(backend)
-        again.config = {**backend.config, "fallback_random": True}
-        return Stage(_name(backend), _optimize(context, again))
     own = copy.copy(context)
     own._isolate_recompiles_id = next(eval_frame._next_isolate_recompiles_id)
     return Stage(_name(backend), own)
+
+
+def rounded_as_eager(context: Any, *, is_random: bool) -> Stage | None:
+    """Return the stage of Inductor where it rounds after each operation, as eager does.
+
+    `torch._inductor.config.emulate_precision_casts` (2.13); None for another backend.
+    """
+    return _inductor_with(context, emulate_precision_casts=True, fallback_random=is_random)
+
+
+def _inductor_with(context: Any, **config: bool) -> Stage | None:
+    """Return the stage of a user's own context with settings of Inductor: it compiles anew."""
+    backend = _backend(context)
+    if not isinstance(backend, torch._TorchCompileInductorWrapper):
+        return None
+    again = copy.copy(backend)
+    again.config = {**backend.config, **config}
+    return Stage(_name(backend), _optimize(context, again))
 
 
 def compiled_anew(context: Any) -> Stage:

@@ -42,6 +42,12 @@ _STATE = (
     "the state outside. Set the state before the compiled call, or give the dtype where the tensor "
     "is made."
 )
+_CASTS = (
+    "Inductor computes fused operations in float32 and rounds once, where eager rounds after each "
+    "of them: most often the compiled result is the more exact one. Compare with a tolerance of "
+    "the narrow dtype, or have eager's rounding with "
+    "`options={'emulate_precision_casts': True}`; so it was the same here."
+)
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."
 
@@ -64,7 +70,7 @@ def _finding(record: CellRecord, check: Check) -> Finding:
     written = f"; {first.kernel} writes it" if first.kernel else ""
     return Finding(
         code="result-differs",
-        severity="error",
+        severity="warning" if check.casts else "error",
         message=(
             f"`{function(check.name)}` compiled is not what it is eagerly: "
             f"{difference_text(first)}. {_where(check)}{written}.{more}"
@@ -83,12 +89,15 @@ def _where(check: Check) -> str:
         return f"It is what the Triton kernels for {check.target} give when they are interpreted"
     if check.stage == "entry":
         return f"The cache entry {check.compile or 'that it hits'} is wrong for this call"
-    return f"First different at the stage {check.stage}"
+    why = ", which leaves out roundings to a narrower dtype" if check.casts else ""
+    return f"First different at the stage {check.stage}{why}"
 
 
 def _advice(record: CellRecord, check: Check) -> str:
     if check.target:
         return _INTERPRETED
+    if check.casts:
+        return _CASTS
     if check.stage == "entry":
         return _ENTRY
     setter = _state_setter(record, check)

@@ -139,6 +139,7 @@ export interface Check {
   reason: string;
   backend: string;
   stage: string;
+  casts: boolean;
   gradients: boolean;
   random: boolean;
   compile: string;
@@ -668,7 +669,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
     "null": "line",
     "1": "count",
     "\"\"": "reason backend stage compile target",
-    "false": "gradients random",
+    "false": "casts gradients random",
     "[]": "mismatches unchecked"
   },
   "Choice": {

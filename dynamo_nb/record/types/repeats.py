@@ -40,6 +40,7 @@ class Check(Data, frozen=True):
     `status` is `same`, `differs` or `not repeated`, then `reason` says why. `backend` is what was
     compared with eager; where it differs, `stage` is the first of the stages up to it that does, or
     `entry` when the call compiled anew does not differ: then the entry it hit lacks a guard.
+    `casts` tells that Inductor agrees where it is told to round after each operation as eager does.
     `gradients` tells that backward was run, too, `random` that the call draws random numbers.
     With a `target` (`cuda:90`) it is the target's Triton kernels that were run, in Triton's
     interpreter, and `unchecked` says what that can't tell of them.
@@ -52,6 +53,7 @@ class Check(Data, frozen=True):
     reason: str = ""
     backend: str = ""
     stage: str = ""
+    casts: bool = False
     gradients: bool = False
     random: bool = False
     compile: str = ""
