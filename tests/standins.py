@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from torch._guards import CompileId
 from torch._inductor.cudagraph_trees import (
@@ -44,6 +44,7 @@ class Autotuner:
     _precompile_worker = _close_static_launcher = reset_to_zero_args
     is_statically_launchable = reset_to_zero_args
     device_props = SimpleNamespace(warp_size_or_default=32)
+    triton_meta: ClassVar[dict[str, Any]] = {"signature": {}}
     coordesc_tuner = SimpleNamespace(cache_benchmark_result=lambda *_: None)
 
     def __init__(self, name: str, compile_id: Any, milliseconds: dict[int, float]) -> None:

@@ -317,6 +317,8 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
         assert not binary.error
         assert "tl.store(y_ptr + offsets" in own.code
         assert len(binary.candidates) == (2 if call == "g(x)" else 1)
+        assert binary.config["BLOCK"] == (64 if call == "g(x)" else 128)
+        assert binary.grid == ["16" if call == "g(x)" else "8"]
         assert text_of(binary, LAST_STAGE[DEVICES[spec].backend])
 
 

@@ -242,12 +242,37 @@ def test_sass_has_the_lines_of_its_ptx():
 def test_grid_is_read_from_the_launch():
     binary = {
         "grid_type": "Grid2D",
+        "grid": [],
+        "extra": [],
         "signature": {"in": "*fp32", "ynumel": "i32", "xnumel": "i32", "XBLOCK": "constexpr"},
         "config": {"XBLOCK": 64, "YBLOCK": 8},
     }
     code = "    k_xnumel = s0*s1\n    k.run(f(a, (1, 2)), 100, k_xnumel, stream=stream0)\n"
     assert grid_of("k", binary, code) == ["ceil(s0*s1 / 64)", "13"]
-    assert grid_of("k", {**binary, "grid_type": "FixedGrid"}, code) == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "formulas", "launch", "grid"),
+    [
+        (["_g0", "_g1", "_g2"], ["_g0", "_g1", "_g2"], "a, 100, 8, 2, 1", ["8", "2"]),
+        (["_g0", "_g1", "_g2"], ["_g0", "_g1", "_g2"], "a, 9, (s0 + 7)//8, 1, 1", ["(s0 + 7)//8"]),
+        (["_s0"], ["(_s0 + 63)//64", "1", "1"], "a, 100, s7", ["(s7 + 63)//64"]),
+        (["_s0"], ["_s0", "_s0 // 2", "1"], "a, 100, 2*s7", ["2*s7", "(2*s7) // 2"]),
+        ([], ["16", "1", "1"], "a, 100", ["16"]),
+        ([], ["4", "-((xnumel) // -(8))", "1"], "a, 100", ["4", "13"]),
+        ([], ["4", "-((xnumel) // -(8))", "xnumel"], "a, s0", ["4", "ceil(s0 / 8)", "s0"]),
+    ],
+)
+def test_grids_of_templates_and_of_users_kernels(extra, formulas, launch, grid):
+    binary = {
+        "grid_type": "FixedGrid",
+        "signature": {"in": "*fp32", "xnumel": "i32", "BLOCK": "constexpr"},
+        "config": {},
+        "grid": formulas,
+        "extra": extra,
+    }
+    assert grid_of("k", binary, f"    k.run({launch}, stream=raw_stream0)\n") == grid
+    assert grid_of("other", binary, f"    k.run({launch}, stream=raw_stream0)\n") == []
 
 
 def test_the_notebooks_side_needs_no_torch():

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from dynamo_nb.capture.launch import launch_of
 from dynamo_nb.capture.recorder import Hooked
-from dynamo_nb.capture.tuning import kernel_name, settings
+from dynamo_nb.capture.tuning import kernel_name
 
 __all__ = ["install_binaries"]
 
@@ -59,7 +60,7 @@ def _binary(kernel: Any) -> dict[str, Any]:
     counts = {"registers": launcher.n_regs, "spilled_registers": launcher.n_spills}
     return {
         "kernel": kernel_name(kernel),
-        "config": settings(launcher.config),
+        **launch_of(kernel, launcher.config),
         "threads": launcher.config.num_warps * warp,
         "shared": int(launcher.shared or 0),
         "resources": {name: int(count) for name, count in counts.items() if count is not None},

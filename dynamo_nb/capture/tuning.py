@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from dynamo_nb.capture.launch import settings
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["install_kernel_tuning", "install_operator_tuning", "kernel_name", "settings"]
+__all__ = ["install_kernel_tuning", "install_operator_tuning", "kernel_name"]
 
 
 def install_operator_tuning(hooked: Hooked) -> None:
@@ -85,11 +86,6 @@ def install_kernel_tuning(hooked: Hooked) -> None:
 def kernel_name(kernel: Any) -> str:
     """Return what Inductor calls a Triton kernel in its output code."""
     return str(kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__)
-
-
-def settings(config: Any) -> dict[str, Any]:
-    """Return a configuration of Triton's as a dict: block sizes, warps, stages."""
-    return {key: value for key, value in config.all_kwargs().items() if value is not None}
 
 
 def _words(config: Any) -> str:

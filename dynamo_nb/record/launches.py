@@ -7,6 +7,10 @@ from typing import Any
 
 __all__ = ["grid_of"]
 
+#: How Inductor writes a quotient that is rounded up, in Python.
+_CEILED = re.compile(r"-\(\((\w+)\) // -\((\d+)\)\)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
 #: The axes of a launch, each with its number of elements and the size of a block.
 _AXES = (("xnumel", "XBLOCK"), ("ynumel", "YBLOCK"), ("znumel", "ZBLOCK"))
 
@@ -14,20 +18,44 @@ _AXES = (("xnumel", "XBLOCK"), ("ynumel", "YBLOCK"), ("znumel", "ZBLOCK"))
 def grid_of(kernel: str, binary: dict[str, Any], code: str) -> list[str]:
     """Return the grid at a kernel's first launch: numbers where sizes are known, else formulas.
 
-    Empty where the grid is not that of elements cut into blocks: templates and the user's own
-    kernels have their own.
+    Templates and the user's own kernels have formulas of their own, often just arguments that the
+    launch has for it.
     """
-    if not str(binary["grid_type"]).startswith(("Grid1D", "Grid2D", "Grid3D")):
-        return []
     given = _arguments(kernel, code)
+    extra = binary["extra"]
     names = [name for name, kind in binary["signature"].items() if kind != "constexpr"]
     values = dict(zip(names, given, strict=False))
-    grid = []
-    for numel, block in _AXES:
-        if numel in binary["signature"]:
-            size = binary["config"].get(block, 1)
-            grid.append(_blocks(values.get(numel, "1"), size))
+    if str(binary["grid_type"]).startswith(("Grid1D", "Grid2D", "Grid3D")):
+        sizes = binary["config"]
+        return [
+            _blocks(values.get(numel, "1"), sizes.get(block, 1))
+            for numel, block in _AXES
+            if numel in binary["signature"]
+        ]
+    if not given:
+        return []
+    values |= zip(extra, given[len(given) - len(extra) :], strict=False)
+    grid = [_filled(formula, values) for formula in binary["grid"]]
+    while len(grid) > 1 and grid[-1] == "1":
+        grid.pop()
     return grid
+
+
+def _filled(formula: str, values: dict[str, str]) -> str:
+    """Put arguments into a formula of Inductor's, which has `-((n) // -(256))` for n / 256."""
+    ceiled = _CEILED.sub(lambda match: _blocks(_value(match[1], values), int(match[2])), formula)
+    if ceiled != formula:
+        return ceiled
+    return values.get(formula) or _NAME.sub(lambda match: _factor(match[0], values), formula)
+
+
+def _value(name: str, values: dict[str, str]) -> str:
+    return values.get(name, "1" if name.endswith("numel") else name)
+
+
+def _factor(name: str, values: dict[str, str]) -> str:
+    value = values.get(name, name)
+    return value if value.isalnum() else f"({value})"
 
 
 def _arguments(kernel: str, code: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_nb.record.draft import Draft
+from dynamo_nb.record.launches import grid_of
 from dynamo_nb.record.schedule import graph_of
 from dynamo_nb.record.stage_texts import text_of
 from dynamo_nb.record.types import Binary, Choice, Kernel, StageText, Tuning
@@ -21,7 +22,7 @@ def finish_measured(draft: Draft) -> None:
     for raw in draft.raw_binaries:
         kernel = _kernel(draft, raw)
         if kernel is not None:
-            draft.binaries.append(_binary(raw, kernel))
+            draft.binaries.append(_binary(raw, kernel, draft))
 
 
 def _kernel(draft: Draft, raw: dict[str, Any]) -> Kernel | None:
@@ -40,10 +41,12 @@ def _tuning(raw: dict[str, Any], kernel: Kernel | None) -> Tuning:
     return Tuning(graph=graph_of(raw["direction"]), choices=choices, **told)
 
 
-def _binary(raw: dict[str, Any], kernel: Kernel) -> Binary:
+def _binary(raw: dict[str, Any], kernel: Kernel, draft: Draft) -> Binary:
+    code = next((output.code for output in draft.output_code if output.graph == kernel.graph), "")
     told = {name: raw[name] for name in ("config", "threads", "shared", "resources", "size")}
     texts = [
         StageText(**text_of(stage, text, kernel.name, raw["file"]))
         for stage, text in raw["stages"].items()
     ]
-    return Binary(kernel=kernel.name, graph=kernel.graph, texts=texts, **told)
+    grid = grid_of(kernel.name, raw, code)
+    return Binary(kernel=kernel.name, graph=kernel.graph, grid=grid, texts=texts, **told)

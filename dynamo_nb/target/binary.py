@@ -14,6 +14,7 @@ import torch._inductor.config
 import triton
 from torch._inductor.codecache import _load_triton_kernel_from_source
 
+from dynamo_nb.capture.launch import launch_of, plain, settings
 from dynamo_nb.record.stage_texts import sass_of, text_of
 from dynamo_nb.target import pretence
 from dynamo_nb.target.devices import Device
@@ -24,6 +25,7 @@ __all__ = ["NAMES", "compiled"]
 NAMES = (
     "torch._inductor.codecache:_load_triton_kernel_from_source",
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
+    "torch._inductor.runtime.triton_heuristics:GridExpr.from_meta",
     "triton:knobs.compilation.always_compile",
     "triton:knobs.nvidia.dump_ptxas_log",
     "triton:knobs.nvidia.nvdisasm",
@@ -59,7 +61,6 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
         result, log = _first_that_fits(kernel, candidates, device)
     binary = result.kernel
     resources = _resources(name, binary, log)
-    config = {key: value for key, value in result.config.all_kwargs().items() if value is not None}
     file = kernel.fn.fn.__code__.co_filename
     texts = [text_of(s, binary.asm[s], name, file) for s in _STAGES if s in binary.asm]
     if sass and "cubin" in binary.asm:
@@ -67,10 +68,8 @@ def compiled(name: str, source: str, device: Device, *, sass: bool) -> dict[str,
     threads = binary.metadata.num_warps * device.warp
     shared = int(binary.metadata.shared)
     return {
-        "config": _plain(config),
-        "candidates": [_plain(item.all_kwargs()) for item in candidates],
-        "signature": {key: str(kind) for key, kind in kernel.triton_meta["signature"].items()},
-        "grid_type": str(kernel.inductor_meta.get("grid_type", "")),
+        **launch_of(kernel, result.config),
+        "candidates": [plain(settings(item)) for item in candidates],
         "threads": threads,
         "shared": shared,
         "resources": resources,
@@ -129,11 +128,3 @@ def _disassembled(cubin: bytes) -> str:
         file.write_bytes(cubin)
         command = [triton.knobs.nvidia.nvdisasm.path, "-gp", "-c", str(file)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def _plain(config: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: value if isinstance(value, bool | int | float | str) else str(value)
-        for key, value in config.items()
-        if value is not None
-    }
