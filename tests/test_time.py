@@ -336,6 +336,19 @@ def test_text_has_the_times():
     assert timing_text(Timing(name="f", status="not timed", reason="why")) == "not timed: why"
 
 
+def test_what_varies_by_more_is_no_clear_difference():
+    noisy = Timing(
+        name="f",
+        status="timed",
+        eager=Measured(median=3e-3, spread=2e-3, runs=5),
+        compiled=Measured(median=4e-3, spread=1e-3, runs=5),
+    )
+    told = "no clear difference (0.75 times as fast, and they vary by more)"
+    assert timing_text(noisy).endswith(told)
+    slow = replace(noisy, compiled=Measured(median=1.0, spread=1e-3, runs=5))
+    assert timing_text(slow).endswith("compiled: 0.003 times as fast")
+
+
 def test_html_has_the_times():
     html = re.sub(r"<[^>]+>", " ", to_html(measured()))
     for text in ("times against eager", "3 ms ± 100 µs", "5.0 MB", "2.0 MB", "cpp_fused_0", "100%"):

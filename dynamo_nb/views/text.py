@@ -252,7 +252,7 @@ def _checks(record: CellRecord, detail: _Detail) -> Iterator[str]:
 def _timings(record: CellRecord, detail: _Detail) -> Iterator[str]:
     """Yield what calls took, eagerly and compiled, and their longest kernels (`--time`)."""
     if record.timings:
-        yield "Times against eager"
+        yield "Times against eager (median ± half the interquartile range)"
     for timing in record.timings[: detail.calls]:
         where = f"line {timing.line}  {brief(timing.name, 60)}: " if timing.line else ""
         yield from _wrap(f"  {where}{timing_text(timing)}", _HANG)

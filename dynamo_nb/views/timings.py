@@ -18,7 +18,7 @@ def timing_text(timing: Timing) -> str:
         return f"{timing.status}: {timing.reason}"
     facts = [
         f"{_measured_text(timing.eager)} eager, {_measured_text(timing.compiled)} compiled: "
-        f"{timing.speed_up or 0:.2f} times as fast"
+        f"{_speed_up_text(timing)}"
     ]
     if timing.gradients:
         facts.append("with backward")
@@ -28,6 +28,14 @@ def timing_text(timing: Timing) -> str:
         before, now = size_text(timing.eager_memory), size_text(timing.compiled_memory)
         facts.append(f"{before} -> {now} at most")
     return ", ".join(facts)
+
+
+def _speed_up_text(timing: Timing) -> str:
+    ratio = timing.speed_up or 0.0
+    text = f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+    if timing.is_clear:
+        return f"{text} times as fast"
+    return f"no clear difference ({text} times as fast, and they vary by more)"
 
 
 def _measured_text(measured: Measured) -> str:
@@ -49,7 +57,7 @@ def timings(context: Context) -> Iterator[Section]:
             timing.line or "",
             timing.name,
             *(_measured_text(side) if side is not None else "" for side in both),
-            f"{timing.speed_up:.2f}" if timing.speed_up is not None else "",
+            _speed_up_text(timing).removesuffix(" times as fast") if all(both) else "",
             timing.eager_launches if timing.eager_launches is not None else "",
             timing.compiled_launches if timing.compiled_launches is not None else "",
             size_text(timing.eager_memory or 0),

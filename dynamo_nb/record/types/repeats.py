@@ -114,6 +114,14 @@ class Timing(Data, frozen=True):
             return None
         return self.eager.median / self.compiled.median
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the two medians are farther apart than what they vary by."""
+        if self.eager is None or self.compiled is None:
+            return False
+        apart = abs(self.eager.median - self.compiled.median)
+        return apart > (self.eager.spread + self.compiled.spread) / 2
+
 
 class Machine(Data, frozen=True):
     """What a device does at best: bytes of memory and, by dtype, operations a second."""
