@@ -97,6 +97,19 @@ def test_text_tells_what_a_binary_takes():
     assert "extern calls: extern_kernels.mm" in text
 
 
+def test_a_line_names_the_targets_kernels_where_this_machine_has_none():
+    whole = record(TARGET)
+    assert whole.kernels(2) == []
+    assert whole.kernels(2, target="cuda:90") == [("0/0", KERNEL)]
+    assert whole.kernels(1, target="cuda:90") == []
+    text = " ".join(re.sub("<[^>]*>", " ", to_html(whole)).split())
+    assert "-> cuda:90 triton_poi_0" in text or "-&gt; cuda:90 triton_poi_0" in text
+    here = replace(whole.compiles[0], kernels=[replace(KERNEL, graph="dynamo", name="cpp_0")])
+    text = " ".join(re.sub("<[^>]*>", " ", to_html(replace(whole, compiles=[here]))).split())
+    assert "cpp_0" in text
+    assert "gt; cuda:90 triton_poi_0" not in text
+
+
 def test_the_page_has_the_work_of_a_target_and_where_its_roof_is():
     rates = {"bandwidth": 2e12, "flops": {"float32": 1e12, "float16": 4e12}}
     busy = replace(

@@ -7,14 +7,22 @@ from dynamo_nb.record.types import CELL, CellRecord, Compile, Kernel, Node
 __all__ = ["kernel_nodes", "kernels", "nodes_of"]
 
 
-def kernels(record: CellRecord, line: int | None = None) -> list[tuple[str, Kernel]]:
+def kernels(
+    record: CellRecord, line: int | None = None, target: str = ""
+) -> list[tuple[str, Kernel]]:
     """Return the kernels of all compiles with their compile's key; see `CellRecord.kernels`."""
     return [
         (compiled.key, kernel)
         for compiled in record.compiles
-        for kernel in compiled.kernels
+        for kernel in _kernels_on(compiled, target)
         if line is None or _computes(kernel, compiled, line)
     ]
+
+
+def _kernels_on(compiled: Compile, target: str) -> list[Kernel]:
+    if not target:
+        return compiled.kernels
+    return [kernel for item in compiled.targets if item.spec == target for kernel in item.kernels]
 
 
 def kernel_nodes(compiled: Compile, kernel: Kernel) -> list[Node]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from pygments.lexers.python import PythonLexer
 from pygments.token import STANDARD_TYPES, Token
 
-from dynamo_nb.record.types import CELL, Compile, Node, RecompileReason, StackFrame
+from dynamo_nb.record.types import CELL, Compile, Kernel, Node, RecompileReason, StackFrame
 from dynamo_nb.views.limits import Limits
 from dynamo_nb.views.marks import Marks
 from dynamo_nb.views.model import (
@@ -101,9 +101,9 @@ class _Facts:
             for node, line in self._placed(call_nodes(graph)):
                 self.graphs[line][entry.key] = index
                 self.ops[line][op_name(node.target)] = None
-        for kernel in entry.kernels:
+        for name, kernel in _shown_kernels(entry):
             for _, line in self._placed(kernel_nodes(entry, kernel)):
-                self.kernels[line][kernel.name] = None
+                self.kernels[line][name] = None
         for guard in entry.guards:
             if guard.frame and guard.frame.file == self.file:
                 self.guards[guard.frame.line] += 1
@@ -154,6 +154,14 @@ class _Facts:
         ops = some(self.ops[line], 5)
         kernels = some(self.kernels[line], 2)
         return clip(limits.line(" -> ".join(part for part in (ops, kernels) if part)), _NOTE)
+
+
+def _shown_kernels(entry: Compile) -> list[tuple[str, Kernel]]:
+    """Return the kernels that lines name: where this machine has none, those of a target."""
+    if entry.kernels or not entry.targets:
+        return [(kernel.name, kernel) for kernel in entry.kernels]
+    target = entry.targets[0]
+    return [(f"{target.spec} {kernel.name}", kernel) for kernel in target.kernels]
 
 
 def _chain(values: list[str]) -> str:

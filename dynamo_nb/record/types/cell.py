@@ -150,17 +150,19 @@ class CellRecord(Data, frozen=True):
 
         return guards(self, source, line)
 
-    def kernels(self, line: int | None = None) -> list[tuple[str, Kernel]]:
+    def kernels(self, line: int | None = None, target: str = "") -> list[tuple[str, Kernel]]:
         """Return kernels of all compiles, each with the key of its compile.
 
         Parameters
         ----------
         line
             Only kernels that compute something of this line of the cell.
+        target
+            Those for a GPU that is not there (`cuda:90`) in place of this machine's.
         """
         from dynamo_nb.record.kernels import kernels
 
-        return kernels(self, line)
+        return kernels(self, line, target)
 
     def summary(self) -> dict[str, Any]:
         """Return the record in short, as plain data: counts, causes and findings."""
