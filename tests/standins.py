@@ -85,6 +85,7 @@ def replay() -> None:
         ids_to_funcs={first: SimpleNamespace(model=lambda inputs: None)},
         non_cudagraph_managed_mutation_hint={None: {first: True}},
         path_state=ExecutionState.NONE,
+        has_live_user_visible_output_cloning=False,  # of torch 2.14
         _current_node=None,
     )
     manager.run([], first)

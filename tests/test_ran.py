@@ -197,6 +197,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> CUDAGraphTreeManager:
         warmed_up_functions=set(),
         roots=defaultdict(list),
         path_state=ExecutionState.NONE,
+        has_live_user_visible_output_cloning=False,  # of torch 2.14
         _current_node=None,
         debug_fail_counter=0,
     )
