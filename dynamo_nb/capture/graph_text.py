@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
-from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
@@ -17,29 +16,12 @@ import torch
 from msgspec import Struct
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.node import map_arg
 
 from dynamo_nb.capture import user_kernels
+from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, input_of
 
-__all__ = [
-    "GraphText",
-    "Input",
-    "NodeName",
-    "NodeText",
-    "Taken",
-    "UntakableError",
-    "pack",
-    "pack_inputs",
-    "sources",
-    "unpack",
-]
-
-#: Kinds of tensors that are nothing but their sizes, strides and dtype.
-_PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
-
-#: Elements of all inputs up to which they are interpreted: it takes a second for some 100000.
-_ELEMENTS = 1 << 20
+__all__ = ["GraphText", "NodeName", "NodeText", "Taken", "pack", "unpack"]
 
 _OPERATORS = "torch.ops."
 _UNKNOWN = (
@@ -48,10 +30,6 @@ _UNKNOWN = (
 )
 
 _UNTOLD = (fx.Node, fx.Graph, torch.nn.Module)
-
-
-class UntakableError(ValueError):
-    """Why a graph can't be taken to another process; names the node."""
 
 
 class NodeName(Struct, frozen=True):
@@ -78,30 +56,6 @@ class GraphText(Struct):
     attributes: dict[str, Any]
 
 
-class Input(Struct, kw_only=True):
-    """What a placeholder stands for: a tensor, or a symbolic number `expr`.
-
-    Sizes and strides are integers or sympy expressions.
-    """
-
-    name: str
-    expr: Any = None
-    size: Any = ()
-    stride: Any = ()
-    dtype: Any = None
-    requires_grad: bool = False
-    is_parameter: bool = False
-    static_type: str = ""
-
-
-class Symbol(Struct, kw_only=True):
-    """A symbol of the inputs' sizes: its value in this call, and the source that names it."""
-
-    symbol: Any
-    hint: int
-    source: str
-
-
 class Taken(Struct, kw_only=True):
     """A whole graph as it travels; `autocast` is the dtype of an autocast around its call."""
 
@@ -125,7 +79,7 @@ def pack(module: fx.GraphModule) -> bytes:
         When something in it can't be taken elsewhere; the message names the node.
     """
     symbols: dict[str, Symbol] = {}
-    inputs = [_input(node, symbols) for node in module.graph.nodes if node.op == "placeholder"]
+    inputs = [input_of(node, symbols) for node in module.graph.nodes if node.op == "placeholder"]
     taken = Taken(
         graph=_graph_text(module),
         inputs=inputs,
@@ -251,85 +205,6 @@ def _known(target: Any) -> Any:
 
 def _class_name(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}" if isinstance(kind, type) else str(kind)
-
-
-def _input(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
-    value = node.meta.get("example_value")
-    if isinstance(value, torch.SymInt):
-        return Input(name=node.name, expr=_expression(value, symbols, node))
-    if not isinstance(value, torch.Tensor):
-        raise UntakableError(f"input `{node.name}` is a {type(value).__name__}")
-    if value.layout != torch.strided or type(value) not in _PLAIN:
-        kind = type(value).__name__ if type(value) not in _PLAIN else f"{value.layout} tensor"
-        raise UntakableError(f"input `{node.name}` is a {kind}")
-    marks = node.meta.get("tensor_dict") or {}
-    static = marks.get("_dynamo_static_input_type") or ""
-    return Input(
-        name=node.name,
-        size=[_expression(size, symbols, node) for size in value.size()],
-        stride=[_expression(stride, symbols, node) for stride in value.stride()],
-        dtype=value.dtype,
-        requires_grad=bool(value.requires_grad),
-        is_parameter=isinstance(value, torch.nn.Parameter),
-        static_type=str(static),
-    )
-
-
-def _source(node: fx.Node) -> str:
-    found = node.meta.get("grapharg")
-    name = getattr(getattr(found, "source", None), "name", "")
-    return str(name() if callable(name) else name)
-
-
-def sources(module: fx.GraphModule) -> dict[str, str]:
-    """Return where Dynamo found each input of a graph, by its node's name."""
-    return {node.name: _source(node) for node in module.graph.nodes if node.op == "placeholder"}
-
-
-def _expression(size: Any, symbols: dict[str, Symbol], node: fx.Node) -> Any:
-    """Return an integer, or the expression of a symbolic one whose symbols are then known."""
-    if not isinstance(size, torch.SymInt):
-        return int(size)
-    inner = size.node
-    for symbol in inner.expr.free_symbols:
-        if str(symbol) not in symbols:
-            symbols[str(symbol)] = _symbol(symbol, inner.shape_env, node)
-    return inner.expr
-
-
-def _symbol(symbol: Any, shape_env: Any, node: fx.Node) -> Symbol:
-    hints = getattr(shape_env, "backed_var_to_val", None) or shape_env.var_to_val
-    if symbol not in hints:
-        raise UntakableError(f"input `{node.name}` has a size without a value ({symbol})")
-    sources = shape_env.var_to_sources.get(symbol) or ()
-    name = sources[0].name if sources else ""
-    return Symbol(
-        symbol=symbol,
-        hint=int(hints[symbol]),
-        source=name() if callable(name) else name,
-    )
-
-
-def pack_inputs(inputs: Sequence[Any]) -> bytes:
-    """Return the values of a graph's inputs, leaves of autograd's graph each, on the CPU.
-
-    Raises
-    ------
-    UntakableError
-        When they are too many for an interpreter.
-    """
-    tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
-    elements = sum(item.numel() for item in tensors)
-    if elements > _ELEMENTS:
-        raise UntakableError(f"its inputs have {elements} elements, more than {_ELEMENTS}")
-    return pickle.dumps([_leaf(item) for item in inputs])
-
-
-def _leaf(item: Any) -> Any:
-    if not isinstance(item, torch.Tensor):
-        return int(item) if isinstance(item, torch.SymInt) else item
-    copied = torch.empty_strided(item.size(), item.stride(), dtype=item.dtype)
-    return copied.copy_(item.detach()).requires_grad_(item.requires_grad)
 
 
 # ------------------------------------------------------------------ in

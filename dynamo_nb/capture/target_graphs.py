@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from torch import fx
 
-from dynamo_nb.capture import graph_text, portable, user_kernels
+from dynamo_nb.capture import graph_inputs, graph_text, portable, user_kernels
 from dynamo_nb.capture.recorder import Hook, Hooked
 
 __all__ = ["TakenGraph", "TargetGraphs"]
@@ -45,10 +45,10 @@ class TargetGraphs:
             taken = TakenGraph(compile_id=compile_id, generation=generation)
             try:
                 taken.graph = graph_text.pack(module)
-                taken.sources = graph_text.sources(module)
+                taken.sources = graph_inputs.sources(module)
                 taken.ambient = portable.ambient()
                 taken.settings = _options(output_graph.compiler_fn)
-            except graph_text.UntakableError as exc:
+            except graph_inputs.UntakableError as exc:
                 taken.problem = str(exc)
             if self._with_inputs:
                 _take_inputs(taken, inputs)
@@ -62,7 +62,7 @@ class TargetGraphs:
 
 def _take_inputs(taken: TakenGraph, inputs: Any) -> None:
     try:
-        taken.inputs = graph_text.pack_inputs(inputs)
+        taken.inputs = graph_inputs.pack_inputs(inputs)
     except Exception as exc:
         taken.unchecked = str(exc)
 

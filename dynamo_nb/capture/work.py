@@ -98,9 +98,12 @@ def _formula(node: fx.Node) -> Callable[..., Any] | None:
 
 
 def _count(node: fx.Node, formula: Callable[..., Any]) -> int | None:
+    from torch._inductor.virtualized import V
+
     args, kwargs = fx.map_arg((node.args, node.kwargs), lambda used: used.meta.get("val"))
     try:
-        return hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
+        with V.graph.sizevars.shape_env.suppress_guards():  # formulas compare symbolic sizes
+            return hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
     except Exception:  # formulas assert what they take for granted
         return None
 

@@ -16,8 +16,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 from dynamo_nb.capture import hooks
+from dynamo_nb.capture.graph_inputs import Input
 from dynamo_nb.capture.graph_module import graph_module
-from dynamo_nb.capture.graph_text import Input, Taken
+from dynamo_nb.capture.graph_text import Taken
 from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from dynamo_nb.events import Event
 from dynamo_nb.record.types import Note
