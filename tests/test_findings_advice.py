@@ -60,6 +60,21 @@ def test_only_a_number_is_to_be_passed_as_a_tensor(
     assert ("as a tensor" in found.advice) == (says == "pass it as a tensor")
 
 
+def test_the_first_gradient_is_given_before_the_first_step(shell: Shell) -> None:
+    cell = """
+    w = torch.nn.Parameter(torch.ones(4))
+    def step(x):
+        return (x * w).sum() if w.grad is None else (x * w + w.grad).sum()
+    for _ in range(3):
+        step(torch.ones(4)).backward()
+    """
+    found = only(shell, cell, "recompile")
+    assert "no gradient until the first backward" in found.advice
+    # and the advice is true
+    mended = cell.replace("    def step", "    w.grad = torch.zeros_like(w)\n    def step")
+    assert "recompile" not in {item.code for item in findings(shell, mended)}
+
+
 def test_a_stride_cannot_be_passed_as_a_tensor(shell: Shell) -> None:
     cell = """
     def f(x):

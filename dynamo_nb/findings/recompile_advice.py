@@ -56,6 +56,12 @@ _BY_MARK = (
     ),
     ("_CONTAINS", "Build it with the same keys each time, or accept one entry for each."),
     ("list(", "Build the dict with the same keys in the same order each time."),
+    (
+        ".grad)",
+        "A parameter has no gradient until the first backward. Accept the entry of the first step, "
+        "or give gradients before it (`p.grad = torch.zeros_like(p)`) and clear them with "
+        "`zero_grad(set_to_none=False)`.",
+    ),
     ("type(", "Pass the same type each time, or accept one entry for each."),
     (
         ".size()",
