@@ -55,7 +55,9 @@ def install_replacements(hooked: Hooked) -> None:
 
 def origin_meta(node: fx.Node) -> Mapping[str, Any]:
     """Return a node's `meta`; where it has no origin, with that of what it replaced before."""
-    replaced: list[Replaced] = [] if node.meta.get("stack_trace") else node.meta.get(_KEY, [])
+    replaced = replaced_by(node)
+    if not replaced or node.meta.get("stack_trace"):
+        return node.meta
     return ChainMap(*(item.meta for item in replaced), node.meta)
 
 
