@@ -12,10 +12,12 @@ from concurrent.futures import Future
 
 import pytest
 
+from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import CELL, CellRecord, Ref
 from dynamo_nb.runner import targeting
 from dynamo_nb.target import client
 from dynamo_nb.target.devices import DEVICES
+from dynamo_nb.views.html import to_html
 from dynamo_nb.views.roofline import target_floor_text
 from tests import snapshot
 from tests.models import MODELS, build_cell, training_cell
@@ -322,6 +324,70 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
         assert text_of(binary, LAST_STAGE[DEVICES[spec].backend])
 
 
+USERS_OWN = """\
+def f(x):
+    y = torch.empty_like(x)
+    scaled[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), 0.5, BLOCK=128)
+    return y
+
+@triton.jit(
+    do_not_specialize=["n"],
+)
+def scaled(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+
+    "a \\\\ remark"
+    tl.store(y_ptr + offsets, doubled(x) * factor, mask=offsets < n)
+
+f(torch.randn(1000))
+"""
+
+
+def test_lines_of_a_users_kernel_are_lines_of_the_cell(shell):
+    """From the machine's code to the line that the user wrote, in this cell or in another one."""
+    shell.run("import torch, triton\nimport triton.language as tl\n")
+    shell.run("@triton.jit\ndef doubled(value):\n    return value * 2\n")
+    shell.run(f"%%dynamo --fresh --target cuda:90 --sass\n{USERS_OWN}")
+    record = shell.record
+    ((_, target),) = targets(record)["cuda:90"]
+    (kernel,), (binary,) = target.kernels, target.binaries
+    code = kernel.code.splitlines()
+    source = record.source.splitlines()
+    placed = dict(defined_lines(kernel))
+    assert [(item.name, item.file, item.line) for item in kernel.definitions] == [
+        (
+            "scaled",
+            CELL,
+            source.index("def scaled(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):") + 1,
+        ),
+        ("doubled", "cell [2]", 2),
+    ]
+    texts = {CELL: source, "cell [2]": record.files["cell [2]"].splitlines()}
+    for number, frame in placed.items():
+        own, written = code[number - 1], texts[frame.file][frame.line - 1]
+        assert own.replace("\\\\", "\\") == written
+    assert len(placed) == 6 + 2
+    for stage, instruction in (("ptx", "st.global"), ("sass", "STG"), ("llir", "st.global")):
+        text = next(text for text in binary.texts if text.stage == stage)
+        (line,) = {
+            placed[number].line
+            for shown, number in zip(text.text.splitlines(), text.lines, strict=True)
+            if instruction in shown and number
+        }
+        assert "tl.store(" in source[line - 1]
+        assert (kernel.name, kernel) in [
+            (one.name, one) for _, one in record.kernels(line, "cuda:90")
+        ]
+    links = {(link.kind, link.a.key, link.b.key) for link in record.links}
+    number = next(number for number, text in enumerate(code, 1) if "tl.load(" in text)
+    name, place = f"{kernel.graph}/{kernel.name}", f"{CELL}:{placed[number].line}"
+    assert ("code-line", f"{name}:{number}", place) in links
+    assert ("kernel-line", name, place) in links
+    ptx = to_html(record).partition("PTX of scaled")[2]
+    assert re.search(rf'class="[^"]*\bl{line}\b[^"]*"[^>]*>[^<]*st.global', ptx)
+
+
 def test_lines_lead_from_the_machine_code_to_the_cell(shell):
     """PTX and SASS lines lead to a line of Triton, that to nodes, those to the cell."""
     cell = "y = torch.sigmoid(x * 2)\nz = y.sum(-1)\nz + 1"
@@ -560,26 +626,51 @@ def test_a_graph_pass_of_the_notebook_is_taken_along(shell):
     assert "cos" in kernel.code
 
 
-def test_a_worker_that_is_killed_leaves_the_cell(shell):
-    shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
-    shell.ip.user_ns["kill"] = kill_worker
-    ran = shell.run(magic("--target cuda:90") + "kill()\nf(x)")
+ENDING = """\
+import os, torch
+x = torch.randn(8, 64)
+def f(x):
+    return x.relu() + 1
+def ending(graph):
+    if os.getpid() != HERE:
+        os._exit(9)
+"""
+
+
+def test_a_worker_that_dies_at_a_graph_leaves_the_cell(shell):
+    shell.run(ENDING)
+    shell.ip.user_ns["HERE"] = os.getpid()
+    ran = shell.run(
+        "%%dynamo --fresh --as-is --target cuda:90\n"
+        "torch.compile(f, options={'post_grad_custom_pre_pass': ending})(x)"
+    )
     assert ran.error is None
-    (_, target), *_ = targets(shell.record)["cuda:90"]
-    assert "its process ended" in target.error
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    assert target.error == "its process ended in the midst of it (code 9)"
     assert "its process ended" in ran.report
     shell.run(magic("--target cuda:90") + "f(x)")
-    (_, target), *_ = targets(shell.record)["cuda:90"]
+    ((_, target),) = targets(shell.record)["cuda:90"]
     assert not target.error
     assert target.kernels
 
 
-def kill_worker() -> None:
-    """Stop the worker where it is, so that it dies with a job on its hands."""
+def test_a_worker_that_was_killed_between_cells_is_replaced(shell):
+    """Also when the system has not told of its death yet, as after a stop."""
+    shell.run("import torch\nx = torch.randn(8, 64)\ndef f(x):\n    return x.relu() + 1\n")
     worker = client.worker_for("cuda:90")
-    worker.start().result()
-    os.kill(worker.pid, signal.SIGSTOP)
-    threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL)).start()
+    for kill in (lambda: os.kill(worker.pid, signal.SIGKILL), lambda: kill_late(worker.pid)):
+        worker.start().result()
+        kill()
+        assert shell.run(magic("--target cuda:90") + "f(x)").error is None
+        ((_, target),) = targets(shell.record)["cuda:90"]
+        assert not target.error
+        assert target.kernels
+
+
+def kill_late(pid: int) -> None:
+    """Stop a process where it is, so that it dies before it takes what it was handed."""
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(0.5, os.kill, (pid, signal.SIGKILL)).start()
 
 
 def test_an_interrupt_while_waiting_ends_the_worker():

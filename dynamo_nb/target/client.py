@@ -57,7 +57,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 class Worker:
     """A process that compiles for one target. Jobs are done one after the other, in the background.
 
-    A process that dies fails the job it was at; the next job starts a new one.
+    A process that dies fails the job that it was at. One that is dead when a job comes is replaced
+    first; it says when it has taken a job, because the system needs a moment to tell of a death.
     """
 
     def __init__(self, spec: str, kind: str = COMPILE, module: str = _WORKER) -> None:
@@ -107,20 +108,31 @@ class Worker:
     def _done(self, job: Job | None) -> Answer:
         from dynamo_nb.capture import portable
 
-        answer = self._started()
-        if answer.error or job is None:
-            return answer
-        process = self._process
-        if process is None:
-            return Answer(error="the process was stopped")
-        assert process.stdin is not None
+        if job is None:
+            return self._started()
         packed = portable.dumps(job)  # settings may hold functions of the notebook
+        answer = Answer()
+        for _ in range(2):
+            answer = self._started()
+            process = self._process
+            if answer.error or process is None:
+                return answer if answer.error else Answer(error="the process was stopped")
+            if self._is_taken(packed, process):
+                return self._read(process)
+            answer = self._ended(process)
+        return answer
+
+    def _is_taken(self, packed: bytes, process: subprocess.Popen[bytes]) -> bool:
+        """Hand a job over; tell whether the process lived to take it."""
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             pickle.dump(packed, process.stdin)
             process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            return self._ended(process)
-        return self._read(process)
+            pickle.load(process.stdout)
+        except (EOFError, pickle.UnpicklingError, ValueError, OSError):
+            return False
+        return True
 
     def _started(self) -> Answer:
         process = self._process

@@ -1,7 +1,7 @@
 """The process that stands for an absent GPU: `python -m dynamo_nb.target.worker SPEC KIND`.
 
-It reads jobs from stdin, one pickle each, and answers each on what was stdout. What torch prints
-goes nowhere.
+It reads jobs from stdin, one pickle each. On what was stdout it says that it has taken one, and then
+answers it. What torch prints goes nowhere.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def main() -> None:
             return
         _say(answers, Answer())
         while (job := _next()) is not None:
+            _say(answers, Answer())  # taken
             _say(answers, _answered(do, job))
 
 
