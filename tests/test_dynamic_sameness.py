@@ -129,11 +129,11 @@ def test_inputs_without_values_are_not_interpreted(shell, environments):
 
     from dynamo_nb.capture.graph_inputs import UntakableError, pack_inputs
 
-    environment = ShapeEnv()
+    environment, module = ShapeEnv(), torch.fx.symbolic_trace(torch.nn.Identity())
     with FakeTensorMode(shape_env=environment), pytest.raises(UntakableError, match="fake"):
-        pack_inputs([torch.ones(3)])
+        pack_inputs([torch.ones(3)], module)
     with pytest.raises(UntakableError, match="a number without a value"):
-        pack_inputs([environment.create_unbacked_symint()])
+        pack_inputs([environment.create_unbacked_symint()], module)
     assert not environment.guards
 
 

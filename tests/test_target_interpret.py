@@ -44,6 +44,36 @@ def test_kernels_for_amd_and_of_symbolic_sizes_agree(shell):
     )
 
 
+OPTIMIZER = """\
+import torch
+model = torch.nn.Linear(8, 8)
+model(torch.randn(2, 8)).sum().backward()
+optimizer = torch.optim.{name}
+def step():
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SGD(model.parameters(), lr=0.1, momentum=0.9)",
+        "AdamW(model.parameters())",
+        "AdamW(model.parameters(), capturable=True)",
+    ],
+)
+def test_a_compiled_optimizer_is_taken_with_what_it_holds(shell, name):
+    """Parameters and state, of which each step leaves others: eager's and the kernels' agree."""
+    shell.run(OPTIMIZER.format(name=name))
+    assert shell.run(f"{MAGIC} --as-is\ntorch.compile(step, backend='eager')()").error is None
+    (entry,) = [entry for entry in shell.record.compiles if entry.targets]
+    (target,) = entry.targets
+    assert not target.error
+    assert {kernel.language for kernel in target.kernels} == {"triton"}
+    (check,) = shell.record.checks
+    assert (check.status, check.mismatches) == ("same", [])
+
+
 def test_what_stands_for_the_gpu_is_named(shell):
     shell.run("import torch\nx = torch.randn(4, 8)\ndef f(x):\n    return x.exp() + 1\n")
     shell.run(f"{MAGIC}\nf(x)")

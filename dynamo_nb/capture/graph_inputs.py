@@ -6,6 +6,7 @@ the user's code.
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,8 @@ __all__ = [
     "Input",
     "Symbol",
     "UntakableError",
+    "attribute",
+    "held",
     "input_of",
     "pack_inputs",
     "sources",
@@ -28,6 +31,8 @@ __all__ = [
 _PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+_IN_PLACE = (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow)
 
 #: Elements of all inputs up to which they are interpreted: it takes a second for some 100000.
 _ELEMENTS = 1 << 20
@@ -62,7 +67,10 @@ class Symbol(Struct, kw_only=True):
 
 
 def input_of(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
-    """Return what a placeholder stands for; symbols that are met are added to `symbols`."""
+    """Return what a placeholder stands for, or the node of a tensor that is held.
+
+    Symbols that are met are added to `symbols`.
+    """
     value = node.meta.get("example_value")
     if isinstance(value, torch.SymInt):
         return Input(name=node.name, expr=_expression(value, symbols, node))
@@ -82,6 +90,45 @@ def input_of(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
         is_parameter=isinstance(value, torch.nn.Parameter),
         static_type=str(static),
     )
+
+
+def held(module: fx.GraphModule) -> list[fx.Node]:
+    """Return the nodes of tensors that a graph holds, one a tensor: they travel as inputs.
+
+    A compiled optimizer holds its parameters and its state. A number that is only read is none of
+    them: torch leaves it on the CPU, also beside a GPU.
+    """
+    found: dict[str, fx.Node] = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr" and str(node.target) not in found:
+            value = attribute(module, node)
+            if isinstance(value, torch.Tensor) and (value.dim() or _is_written(node)):
+                found[str(node.target)] = node
+    return list(found.values())
+
+
+def attribute(module: fx.GraphModule, node: fx.Node) -> Any:
+    """Return what a `get_attr` node reads."""
+    value: Any = module
+    for name in str(node.target).split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _is_written(node: fx.Node) -> bool:
+    """Tell whether a node's tensor is changed in place: by a method or function named so."""
+    return any(_is_in_place(user.target) and _is_first(node, user) for user in node.users)
+
+
+def _is_in_place(target: Any) -> bool:
+    name = target if isinstance(target, str) else getattr(target, "__name__", "")
+    name = name.partition(".")[0]
+    return target in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+
+
+def _is_first(node: fx.Node, user: fx.Node) -> bool:
+    first = user.args[0] if user.args else None
+    return first is node or (isinstance(first, list | tuple) and node in first)
 
 
 def _expression(size: Any, symbols: dict[str, Symbol], node: fx.Node) -> Any:
@@ -123,14 +170,17 @@ def sources(module: fx.GraphModule) -> dict[str, str]:
 # ------------------------------------------------------------------ values
 
 
-def pack_inputs(inputs: Sequence[Any]) -> bytes:
+def pack_inputs(inputs: Sequence[Any], module: fx.GraphModule) -> bytes:
     """Return the values of a graph's inputs, leaves of autograd's graph each, on the CPU.
+
+    Those of the tensors that it holds follow.
 
     Raises
     ------
     UntakableError
         When they are too many for an interpreter, or have no values.
     """
+    inputs = [*inputs, *(attribute(module, node) for node in held(module))]
     tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
     if any(is_fake(item) for item in tensors):
         raise UntakableError("its inputs are fake tensors, which have no values")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
@@ -19,7 +20,7 @@ from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import map_arg
 
 from dynamo_nb.capture import user_kernels
-from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, input_of
+from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, attribute, held, input_of
 
 __all__ = ["GraphText", "NodeName", "NodeText", "Taken", "pack", "unpack"]
 
@@ -79,10 +80,11 @@ def pack(module: fx.GraphModule) -> bytes:
         When something in it can't be taken elsewhere; the message names the node.
     """
     symbols: dict[str, Symbol] = {}
-    inputs = [input_of(node, symbols) for node in module.graph.nodes if node.op == "placeholder"]
+    lifted = held(module)
+    given = [*(node for node in module.graph.nodes if node.op == "placeholder"), *lifted]
     taken = Taken(
-        graph=_graph_text(module),
-        inputs=inputs,
+        graph=_graph_text(module, lifted),
+        inputs=[input_of(node, symbols) for node in given],
         symbols=list(symbols.values()),
         grad=torch.is_grad_enabled(),
         autocast=_autocast(),
@@ -143,22 +145,29 @@ def _at_path(path: str) -> Any:
     raise ImportError(path)
 
 
-def _graph_text(module: fx.GraphModule) -> GraphText:
-    nodes = [_node_text(node) for node in module.graph.nodes]
-    attributes = {
-        str(node.target): _attribute(module, node)
-        for node in module.graph.nodes
-        if node.op == "get_attr"
-    }
-    return GraphText(nodes, attributes)
+def _graph_text(module: fx.GraphModule, lifted: Sequence[fx.Node] = ()) -> GraphText:
+    """Return a graph, in which the nodes of tensors that it holds may be inputs instead."""
+    names = {str(node.target): node.name for node in lifted}
+    inputs = [NodeText("placeholder", node.name, node.name, (), {}, _meta(node)) for node in lifted]
+    nodes, attributes = [], {}
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            inputs.insert(len(inputs) - len(lifted), _node_text(node, names))
+        elif node.op == "get_attr" and str(node.target) in names:
+            continue
+        else:
+            nodes.append(_node_text(node, names))
+        if node.op == "get_attr":
+            attributes[str(node.target)] = _attribute(module, node)
+    return GraphText([*inputs, *nodes], attributes)
 
 
-def _node_text(node: fx.Node) -> NodeText:
+def _node_text(node: fx.Node, lifted: dict[str, str]) -> NodeText:
     if node.op == "call_module":
         raise UntakableError(f"node `{node.name}` calls a module")
     try:
         given = node.args, user_kernels.travelling(node)
-        args, kwargs = map_arg(given, lambda used: NodeName(used.name))
+        args, kwargs = map_arg(given, lambda used: NodeName(_name(used, lifted)))
         text = NodeText(node.op, node.name, node.target, args, kwargs, _meta(node))
         _dumps(text)
     except Exception as exc:
@@ -166,10 +175,12 @@ def _node_text(node: fx.Node) -> NodeText:
     return text
 
 
+def _name(node: fx.Node, lifted: dict[str, str]) -> str:
+    return lifted.get(str(node.target), node.name) if node.op == "get_attr" else node.name
+
+
 def _attribute(module: fx.GraphModule, node: fx.Node) -> Any:
-    value: Any = module
-    for name in str(node.target).split("."):
-        value = getattr(value, name)
+    value = attribute(module, node)
     if isinstance(value, fx.GraphModule):
         return _graph_text(value)
     if isinstance(value, torch.Tensor):

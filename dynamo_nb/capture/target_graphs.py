@@ -51,7 +51,7 @@ class TargetGraphs:
             except graph_inputs.UntakableError as exc:
                 taken.problem = str(exc)
             if self._with_inputs:
-                _take_inputs(taken, inputs)
+                _take_inputs(taken, inputs, module)
             self._on_graph(taken)
             if user_kernels.are_in(module) and not user_kernels.can_run():
                 output_graph.compiler_fn = _as_it_is
@@ -60,9 +60,9 @@ class TargetGraphs:
         hooked.around(OutputGraph, "call_user_compiler", before=before)
 
 
-def _take_inputs(taken: TakenGraph, inputs: Any) -> None:
+def _take_inputs(taken: TakenGraph, inputs: Any, module: fx.GraphModule) -> None:
     try:
-        taken.inputs = graph_inputs.pack_inputs(inputs)
+        taken.inputs = graph_inputs.pack_inputs(inputs, module)
     except Exception as exc:
         taken.unchecked = str(exc)
 

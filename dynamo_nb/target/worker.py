@@ -1,7 +1,7 @@
 """The process that stands for an absent GPU: `python -m dynamo_nb.target.worker SPEC KIND`.
 
-It reads jobs from stdin, one pickle each. On what was stdout it says that it has taken one, and then
-answers it. What torch prints goes nowhere.
+It reads jobs from stdin, one pickle each. On what was stdout it says that it has taken one, and
+then answers it. What torch prints goes nowhere.
 """
 
 from __future__ import annotations
