@@ -124,7 +124,10 @@ def test_a_kernel_of_the_user_is_known_in_all_that_is_told(shell: Shell) -> None
     shell.run(f"import torch\n{TRITON}")
     cell = "x = torch.randn(1000, device='cuda')\nfor _ in range(2):\n    added(x)"
     _, entry = compiled(shell, "--check --time", cell)
-    assert any(binary.kernel == "add_one_0" for binary in entry.binaries)
+    (binary,) = (one for one in entry.binaries if one.kernel == "add_one_0")
+    assert (binary.config["BLOCK"], binary.grid) == (128, ["8"])
+    (kernel,) = (one for one in entry.kernels if one.name == "add_one_0")
+    assert [(item.file, item.line) for item in kernel.definitions] == [("<cell 1>", 5)]
     assert {check.status for check in shell.record.checks} == {"same"}
     (timing,) = shell.record.timings
     assert timing.status == "timed", timing.reason

@@ -11,6 +11,7 @@ import threading
 from concurrent.futures import Future
 
 import pytest
+from msgspec.structs import replace
 
 from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import CELL, CellRecord, Ref
@@ -19,6 +20,7 @@ from dynamo_nb.target import client
 from dynamo_nb.target.devices import DEVICES
 from dynamo_nb.views.html import to_html
 from dynamo_nb.views.roofline import target_floor_text
+from dynamo_nb.views.text import to_text
 from tests import snapshot
 from tests.models import MODELS, build_cell, training_cell
 from tests.zoo import ZOO
@@ -361,9 +363,9 @@ def test_lines_of_a_users_kernel_are_lines_of_the_cell(shell):
             CELL,
             source.index("def scaled(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):") + 1,
         ),
-        ("doubled", "cell [2]", 2),
+        ("doubled", "<cell 2>", 2),
     ]
-    texts = {CELL: source, "cell [2]": record.files["cell [2]"].splitlines()}
+    texts = {CELL: source, "<cell 2>": record.files["<cell 2>"].splitlines()}
     for number, frame in placed.items():
         own, written = code[number - 1], texts[frame.file][frame.line - 1]
         assert own.replace("\\\\", "\\") == written
@@ -384,8 +386,12 @@ def test_lines_of_a_users_kernel_are_lines_of_the_cell(shell):
     name, place = f"{kernel.graph}/{kernel.name}", f"{CELL}:{placed[number].line}"
     assert ("code-line", f"{name}:{number}", place) in links
     assert ("kernel-line", name, place) in links
-    ptx = to_html(record).partition("PTX of scaled")[2]
-    assert re.search(rf'class="[^"]*\bl{line}\b[^"]*"[^>]*>[^<]*st.global', ptx)
+    (entry,) = record.compiles
+    assert f"written at line {kernel.definitions[0].line}" in to_text(record)
+    ran = replace(entry, targets=[], kernels=target.kernels, binaries=target.binaries)
+    for shown in (record, replace(record, compiles=[ran])):  # predicted, or as if it had run here
+        ptx = to_html(shown).partition("PTX of scaled")[2]
+        assert re.search(rf'class="[^"]*\bl{line}\b[^"]*"[^>]*>[^<]*st.global', ptx)
 
 
 def test_lines_lead_from_the_machine_code_to_the_cell(shell):

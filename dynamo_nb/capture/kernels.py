@@ -21,7 +21,16 @@ def install_kernel_code(hooked: Hooked) -> None:
             {"name": kernel_name, "code": str(kernel_body), "direction": recorder.graph},
         )
 
+    def defined(made: tuple[Any, ...], _: Any, kernel: Any, *__: Any, **___: Any) -> None:
+        from dynamo_nb.capture.user_kernels import functions_of
+
+        recorder.emit(
+            "kernel_functions",
+            {"name": made[0], "functions": functions_of(kernel), "direction": recorder.graph},
+        )
+
     hooked.around(PythonWrapperCodegen, "define_kernel", before=before)
+    hooked.around(PythonWrapperCodegen, "define_user_defined_triton_kernel", after=defined)
 
 
 def install_kernel_nodes(hooked: Hooked) -> None:

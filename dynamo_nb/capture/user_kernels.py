@@ -6,7 +6,10 @@ source, with what their global names stand for, and are made anew on arrival.
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import linecache
+import re
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +27,7 @@ __all__ = [
     "are_in",
     "arrived",
     "can_run",
+    "functions_of",
     "install_recognition",
     "travelling",
 ]
@@ -33,12 +37,15 @@ _KERNEL, _CONSTANTS = "kernel_idx", "constant_args_idx"
 
 
 class UserKernel(Struct, kw_only=True):
-    """A function under `@triton.jit`; `tuning` is what `@triton.autotune` above it was given."""
+    """A function under `@triton.jit`; `tuning` is what `@triton.autotune` above it was given.
+
+    `line` is the one of `file` that its `def` is in, where its `source` begins.
+    """
 
     name: str
     source: str
     file: str
-    first_line: int
+    line: int
     names: dict[str, Any]
     options: dict[str, Any]
     tuning: dict[str, Any] | None = None
@@ -86,12 +93,12 @@ def _described(kernel: Any) -> UserKernel:
         return inner
     if not isinstance(kernel, JITFunction):
         raise ValueError(f"a {type(kernel).__name__} of triton, which can't be taken there")
-    code = kernel.fn.__code__
+    file, line = _place(kernel)
     return UserKernel(
         name=kernel.fn.__name__,
         source=kernel.src,
-        file=code.co_filename,
-        first_line=code.co_firstlineno,
+        file=file,
+        line=line,
         names=dict(_names(kernel.fn)),
         options={"do_not_specialize": list(kernel.do_not_specialize or ())},
     )
@@ -101,12 +108,7 @@ def _names(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield what a kernel's global and closure names stand for."""
     from triton.runtime.jit import JITFunction
 
-    closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    scope = {**function.__globals__, **{name: cell.cell_contents for name, cell in closure}}
-    for name in (*function.__code__.co_names, *function.__code__.co_freevars):
-        if name not in scope or name == function.__name__:
-            continue
-        value = scope[name]
+    for name, value in _scope(function):
         if isinstance(value, types.ModuleType):
             yield name, _Module(value.__name__)
         elif isinstance(value, JITFunction):
@@ -115,9 +117,53 @@ def _names(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def _scope(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield a kernel's global and closure names with their values, its own name apart."""
+    closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    scope = {**function.__globals__, **{name: cell.cell_contents for name, cell in closure}}
+    for name in (*function.__code__.co_names, *function.__code__.co_freevars):
+        if name in scope and name != function.__name__:
+            yield name, scope[name]
+
+
+# ------------------------------------------------------------------ where they were written
+
+#: Where the sources of kernels that were made anew here were written, by their files here.
+_WRITTEN: dict[str, tuple[str, int]] = {}
+
+_DEF = re.compile(r"\s*def\s")
+
+
+def functions_of(kernel: Any) -> list[dict[str, Any]]:
+    """Return the user's functions that a kernel consists of: itself, and those that it calls."""
+    from triton.runtime.jit import JITFunction
+
+    found: dict[str, dict[str, Any]] = {}
+    todo = [kernel]
+    for one in todo:
+        name = one.fn.__name__
+        if name not in found and not one.fn.__module__.startswith("triton."):
+            file, line = _place(one)
+            found[name] = {"name": name, "file": file, "line": line, "source": one.src}
+            todo += [value for _, value in _scope(one.fn) if isinstance(value, JITFunction)]
+    return list(found.values())
+
+
+def _place(kernel: Any) -> tuple[str, int]:
+    """Return the file that a function was written in, and the line of its `def`."""
+    code = kernel.fn.__code__
+    if code.co_filename in _WRITTEN:
+        return _WRITTEN[code.co_filename]
+    lines, first = inspect.getsourcelines(kernel.fn)
+    decorators = next((at for at, line in enumerate(lines) if _DEF.match(line)), 0)
+    return code.co_filename, first + decorators
+
+
 # ------------------------------------------------------------------ there
 
-_MADE: dict[tuple[str, str], Any] = {}
+#: Kernels that were made, each with the file that it is in here.
+_MADE: dict[tuple[str, str], tuple[Any, str]] = {}
+_NUMBERS = itertools.count()
 
 
 def arrived(value: Any) -> Any:
@@ -132,16 +178,18 @@ def arrived(value: Any) -> Any:
 def _made(kernel: UserKernel) -> Any:
     key = kernel.name, repr((kernel.source, kernel.names, kernel.options, kernel.tuning))
     if key not in _MADE:
-        _MADE[key] = _make(kernel, len(_MADE))
-    return _MADE[key]
+        file = f"<user kernel {next(_NUMBERS)}>"
+        _MADE[key] = _make(kernel, file), file
+    made, file = _MADE[key]
+    _WRITTEN[file] = kernel.file, kernel.line
+    return made
 
 
-def _make(kernel: UserKernel, number: int) -> Any:
+def _make(kernel: UserKernel, file: str) -> Any:
     import importlib
 
     import triton
 
-    file = f"<user kernel {number}>"
     names = {
         name: importlib.import_module(value.name)
         if isinstance(value, _Module)
@@ -150,7 +198,7 @@ def _make(kernel: UserKernel, number: int) -> Any:
         else value
         for name, value in kernel.names.items()
     }
-    scope: dict[str, Any] = {"__name__": f"user_kernel_{number}", **names}
+    scope: dict[str, Any] = {"__name__": file, **names}
     source = kernel.source
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     exec(compile(source, file, "exec"), scope)

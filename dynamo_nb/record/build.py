@@ -112,7 +112,7 @@ class Builder:
             resolve()
         for draft in self.drafts.values():
             finish_graphs(draft, self.places)
-            finish_kernels(draft)
+            finish_kernels(draft, self.places)
             finish_schedule(draft)
             finish_measured(draft)
             finish_steps(draft, self.places)

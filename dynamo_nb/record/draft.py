@@ -66,6 +66,7 @@ class Draft:
     graphs: list[Graph] = field(default_factory=list)
     raw_graphs: list[dict[str, Any]] = field(default_factory=list)
     kernel_code: dict[tuple[str, str], str] = field(default_factory=dict)
+    kernel_functions: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
     kernel_nodes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     kernel_calls: dict[tuple[str, str], int] = field(default_factory=dict)
     extern_kernels: set[tuple[str, str]] = field(default_factory=set)

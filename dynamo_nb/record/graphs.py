@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dynamo_nb.record.definitions import definitions
 from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.types import Graph, Kernel, Node, StackFrame, TensorValue
@@ -193,22 +194,25 @@ def _origin_frames(origins: list[str], made: _Made) -> list[StackFrame]:
     return []
 
 
-def finish_kernels(draft: Draft) -> None:
+def finish_kernels(draft: Draft, places: Places) -> None:
     """Join kernel code with the nodes fused into each kernel, in the order of their call sites."""
     starts = {output.graph: _definition_lines(output.code) for output in draft.output_code}
     keys = list(dict.fromkeys([*draft.kernel_nodes, *draft.kernel_code]))
     for direction, name in keys:
         body = draft.kernel_code.get((direction, name), "")
         graph = f"post_grad.{direction}" if direction else "post_grad"
+        code = _kernel_code(body)
+        functions = draft.kernel_functions.get((direction, name), ())
         draft.kernels.append(
             Kernel(
                 name=name,
                 language=_language(body, (direction, name) in draft.extern_kernels),
                 graph=graph,
-                code=_kernel_code(body),
+                code=code,
                 nodes=draft.kernel_nodes.get((direction, name), []),
                 calls=draft.kernel_calls.get((direction, name), 0),
                 code_line=starts.get(graph, {}).get(name),
+                definitions=definitions(functions, code, places),
             )
         )
 

@@ -22,6 +22,11 @@ def _kernel(builder: Builder, event: Event) -> None:
     builder.draft(event).kernel_code[data["direction"], data["name"]] = data["code"]
 
 
+def _kernel_functions(builder: Builder, event: Event) -> None:
+    data = event.data
+    builder.draft(event).kernel_functions[data["direction"], data["name"]] = data["functions"]
+
+
 def _kernel_nodes(builder: Builder, event: Event) -> None:
     draft, data = builder.draft(event), event.data
     key = (data["direction"], data["name"])
@@ -85,6 +90,7 @@ def _machine(builder: Builder, event: Event) -> None:
 
 KERNEL_PARSERS: dict[str, Callable[[Builder, Event], None]] = {
     "kernel": _kernel,
+    "kernel_functions": _kernel_functions,
     "kernel_nodes": _kernel_nodes,
     "schedule": _schedule,
     "cudagraph_skipped": _cudagraph_skipped,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import CELL, CellRecord, Compile, Kernel, Node
 
 __all__ = ["kernel_nodes", "kernels", "nodes_of"]
@@ -39,4 +40,5 @@ def nodes_of(compiled: Compile, graph_name: str, names: list[str]) -> list[Node]
 def _computes(kernel: Kernel, compiled: Compile, line: int) -> bool:
     nodes = kernel_nodes(compiled, kernel)
     frames = (frame for node in nodes for frame in (*node.frames, *node.also))
-    return any(frame.file == CELL and frame.line == line for frame in frames)
+    places = (*frames, *(frame for _, frame in defined_lines(kernel)))
+    return any(frame.file == CELL and frame.line == line for frame in places)

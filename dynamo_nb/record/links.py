@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dynamo_nb.record.blamed import blamed
+from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import (
     CELL,
     CellRecord,
@@ -54,6 +55,11 @@ def _compile_links(compile_: Compile) -> Iterator[tuple[Link, StackFrame | None]
         here = Ref(key, "kernel", f"{kernel.graph}/{kernel.name}")
         for name in kernel.nodes:
             yield Link("kernel-node", here, Ref(key, "node", f"{kernel.graph}/{name}")), None
+        for number, frame in defined_lines(kernel):
+            line = line_ref(frame.file, frame.line)
+            code = Ref(key, "code", f"{kernel.graph}/{kernel.name}:{number}")
+            yield Link("kernel-line", here, line), frame
+            yield Link("code-line", code, line), None
         if kernel.code_line is not None:
             code = Ref(key, "code", f"{kernel.graph}:{kernel.code_line}")
             yield Link("kernel-code", here, code), None

@@ -80,7 +80,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
         return Target(**shared, error=raw.get("error") or "nothing came of it")
     there = _draft(answer, draft)
     finish_graphs(there, places)
-    finish_kernels(there)
+    finish_kernels(there, places)
     finish_schedule(there)
     spec = raw["spec"]
     kernels = _renamed(there.kernels, spec)
@@ -120,6 +120,10 @@ def _take_kernel(there: Draft, data: dict[str, Any], _: Draft) -> None:
     there.kernel_code[data["direction"], data["name"]] = data["code"]
 
 
+def _take_functions(there: Draft, data: dict[str, Any], _: Draft) -> None:
+    there.kernel_functions[data["direction"], data["name"]] = data["functions"]
+
+
 def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
     key = data["direction"], data["name"]
     nodes = there.kernel_nodes.setdefault(key, [])
@@ -141,6 +145,7 @@ def _take_nothing(there: Draft, data: dict[str, Any], draft: Draft) -> None:
 _TAKE = {
     "graph": _take_graph,
     "kernel": _take_kernel,
+    "kernel_functions": _take_functions,
     "kernel_nodes": _take_nodes,
     "schedule": _take_schedule,
     "kernel_variables": _take_nothing,

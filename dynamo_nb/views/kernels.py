@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import Compile, Kernel, Node, OutputCode
 from dynamo_nb.views.blocks import Row, Section, Table, code, table
 from dynamo_nb.views.context import Context, inner
@@ -17,6 +18,7 @@ from dynamo_nb.views.schedule import launches_text, schedule_sections
 __all__ = [
     "kernel_page",
     "kernel_sections",
+    "line_marks",
     "module_section",
     "output_code",
     "work_facts",
@@ -89,11 +91,12 @@ def kernel_page(
 ) -> Section:
     """Return what is known of one kernel: facts, the nodes fused into it, its code.
 
-    `lines` are the marks of the lines of its code.
+    `lines` are the marks of the lines of its code, by default those of what the user wrote.
     """
+    lines = line_marks(kernel, context) if lines is None else lines
     nodes = kernel_nodes(entry, kernel)
     text, left_out = readable(kernel.code)
-    marks = {number - left_out: classes for number, classes in (lines or {}).items()}
+    marks = {number - left_out: classes for number, classes in lines.items()}
     note = f", without {plural(left_out, 'line')} of boilerplate" if left_out else ""
     rows = [Row([name, context.limits.line(text)]) for name, text in facts if text]
     return Section(
@@ -107,6 +110,11 @@ def kernel_page(
         rank=30,
         marks=context.marks.of_kernels(entry, kernel),
     )
+
+
+def line_marks(kernel: Kernel, context: Context) -> dict[int, str]:
+    """Return the marks of a kernel's code that the user wrote: those of its lines in the cell."""
+    return {number: context.marks.of(frame) for number, frame in defined_lines(kernel)}
 
 
 def readable(text: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import CELL, CellRecord, Compile, Kernel, Node, StackFrame
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 
@@ -55,7 +56,12 @@ class Marks:
     def of_kernels(self, entry: Compile, *kernels: Kernel) -> str:
         """Return the classes of the cell's lines that kernels come from, else of the call's."""
         lines = {line for kernel in kernels for line in cell_lines(kernel_nodes(entry, kernel))}
-        return self.of_lines(sorted(lines) or [entry.call_line])
+        written = (self.of(frame) for kernel in kernels for _, frame in defined_lines(kernel))
+        return " ".join(
+            dict.fromkeys(
+                filter(None, [self.of_lines(sorted(lines) or [entry.call_line]), *written])
+            )
+        )
 
     def of_lines(self, lines: Sequence[int] | Sequence[int | None]) -> str:
         """Return the classes of lines of the cell."""
@@ -79,6 +85,9 @@ def frames_of(entry: Compile) -> Iterable[StackFrame]:
     for graph in entry.graphs:
         for node in graph.nodes:
             yield from node.frames[-_OUTER:]
+    targets = (kernel for target in entry.targets for kernel in target.kernels)
+    for kernel in (*entry.kernels, *targets):
+        yield from (frame for _, frame in defined_lines(kernel))
     kinds: tuple[Sequence[_Placed], ...] = (
         entry.guards,
         entry.shape_guards,

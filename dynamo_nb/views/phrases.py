@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dynamo_nb.record.types import (
+    CELL,
     CacheEntry,
     CacheState,
     Call,
@@ -120,6 +121,10 @@ def kernel_text(entry: Compile, kernel: Kernel) -> str:
     direction = kernel.graph.partition(".")[2]
     facts = [kernel.language, *([direction] if direction not in ("", "inference") else [])]
     facts.append(f"fuses {plural(len(kernel.nodes), 'node')}" + (f" from {lines}" if lines else ""))
+    if kernel.definitions:
+        own = kernel.definitions[0]
+        at = f"line {own.line}" if own.file == CELL else f"{own.file}:{own.line}"
+        facts.append(f"written at {at}")
     return f"{kernel.name} ({', '.join(facts)})"
 
 

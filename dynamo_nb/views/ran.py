@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Binary, Choice, Compile, CudagraphUse, Kernel, Tuning
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
+from dynamo_nb.views.kernels import line_marks
 from dynamo_nb.views.plain import brief, one_line, plural, time_text
 from dynamo_nb.views.targets import binary_text, config_text, stage_sections
 
@@ -132,4 +133,4 @@ def _binary(entry: Compile, kernel: Kernel, binary: Binary, context: Context) ->
         rank=31,
         marks=marks,
     )
-    yield from stage_sections(binary, "", {}, marks, context)
+    yield from stage_sections(binary, "", line_marks(kernel, context), marks, context)

@@ -104,6 +104,9 @@ class _Facts:
         for name, kernel in _shown_kernels(entry):
             for _, line in self._placed(kernel_nodes(entry, kernel)):
                 self.kernels[line][name] = None
+            for written in kernel.definitions:
+                if written.file == self.file:
+                    self.kernels[written.line][name] = None
         for guard in entry.guards:
             if guard.frame and guard.frame.file == self.file:
                 self.guards[guard.frame.line] += 1

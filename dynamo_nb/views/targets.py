@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Target
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.kernels import kernel_page, module_section, work_facts
+from dynamo_nb.views.kernels import kernel_page, line_marks, module_section, work_facts
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
@@ -183,7 +183,7 @@ def config_text(binary: Binary) -> str:
 def _kernel(entry: Compile, target: Target, kernel: Kernel, context: Context) -> Iterator[Section]:
     binary = target.binary(kernel) or Binary(kernel=kernel.name)
     nodes = {node.name: node for node in kernel_nodes(entry, kernel)}
-    lines = {
+    lines = line_marks(kernel, context) | {
         int(number): _line_marks(names, nodes, entry, context)
         for number, names in binary.source_nodes.items()
     }

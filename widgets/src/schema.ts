@@ -232,6 +232,15 @@ export interface CudagraphUse {
   reasons: string[];
 }
 
+/** A function that the user wrote, in the code of a Triton kernel. */
+export interface Definition {
+  name: string;
+  file: string;
+  line: number;
+  code_line: number;
+  count: number;
+}
+
 /** A plain answer: what happened, where, and what to do about it. */
 export interface Finding {
   code: string;
@@ -348,6 +357,7 @@ export interface Kernel {
   flops: number | null;
   dtype: string;
   replaces: number;
+  definitions: Definition[];
 }
 
 /** What a kernel took within one call: how often it ran, and the seconds of all its runs. */
@@ -749,7 +759,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   },
   "Kernel": {
     "\"\"": "graph code",
-    "[]": "nodes",
+    "[]": "nodes definitions",
     "0": "calls replaces",
     "null": "code_line flops",
     "{}": "reads writes",
@@ -949,6 +959,9 @@ export const NESTED: Record<string, Record<string, string>> = {
   },
   "Instruction": {
     "frame": "StackFrame"
+  },
+  "Kernel": {
+    "definitions": "Definition"
   },
   "Mismatch": {
     "frame": "StackFrame"

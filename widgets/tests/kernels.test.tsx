@@ -138,7 +138,8 @@ describe("kernels of this machine", () => {
     ];
     const tuning = { graph, kernel: name, operation: "", node: "", sizes: [], choices };
     const use = { graph, warm_ups: 1, recordings: 2, replays: 3, reasons: ["address 2 is <new>"] };
-    const texts = [{ stage: "ptx", text: ".target sm_90", lines: [0] }];
+    const texts = [{ stage: "ptx", text: ".target sm_90\nret;", lines: [0, 1] }];
+    whole.links.push(["code-line", ["0/0", "code", `${graph}/${name}:1`], ["", "line", "<cell>:4"]]);
     const binary = { ...whole.compiles[0]!.targets[0]!.binaries[0]!, kernel: name, graph, texts, occupancy: null };
     whole.compiles = whole.compiles.map((one, at) =>
       at ? one : { ...one, tunings: [tuning], cudagraphs: [use], binaries: [binary] },
@@ -159,6 +160,10 @@ describe("kernels of this machine", () => {
     await settled();
     await tab("PTX");
     expect(pane.textContent).toContain(".target sm_90");
+    app.find(".dnx-root").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+    const ret = [...pane.querySelectorAll<HTMLElement>("[data-dnx-ref]")].find((one) => one.textContent?.includes("ret;"))!;
+    point(ret);
+    expect(litLines()).toEqual([4]);
     await tab("facts");
     expect(rows().join("\n")).toContain("registers");
   });

@@ -8,6 +8,7 @@ __all__ = [
     "Buffer",
     "Choice",
     "CudagraphUse",
+    "Definition",
     "Folded",
     "Kernel",
     "NotFused",
@@ -15,6 +16,19 @@ __all__ = [
     "SkippedCudagraph",
     "Tuning",
 ]
+
+
+class Definition(Data, frozen=True):
+    """A function that the user wrote, in the code of a Triton kernel.
+
+    Its `count` lines begin at `code_line` of the kernel's code, and at `line` of `file`.
+    """
+
+    name: str
+    file: str
+    line: int
+    code_line: int
+    count: int
 
 
 class Kernel(Data, frozen=True):
@@ -27,7 +41,8 @@ class Kernel(Data, frozen=True):
     kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
     sizes that are symbols count with the values seen. `dtype` is the one by which a device's rate
     for them is found: what is multiplied, `tf32` where float32 may be rounded to it. `replaces` is
-    how many operators eager would run for it, one launch each.
+    how many operators eager would run for it, one launch each. `definitions` are the functions of
+    the user's that it consists of, where it was not generated.
     """
 
     name: str
@@ -42,6 +57,7 @@ class Kernel(Data, frozen=True):
     flops: int | None = None
     dtype: str = "float32"
     replaces: int = 0
+    definitions: list[Definition] = []
 
     @property
     def bytes(self) -> int:

@@ -7,8 +7,8 @@ import type { Buffer, CellRecord, Compile, Graph, Kernel, KernelTime } from "../
 import { bytesOf, floorOf, floorText, shareText, sizeText, sum, timeText } from "../quantities";
 import type { CodePart } from "../store";
 import { Chip, Loaded, Place, Table } from "../ui";
-import { binaryFacts, stageLabel } from "./TargetPages";
-import { codePage, factsPage, Pages, tablePage, type Fact, type Page, type PagesProps } from "./Pages";
+import { binaryFacts, codePages } from "./TargetPages";
+import { factsPage, Pages, tablePage, type Fact, type Page, type PagesProps } from "./Pages";
 import { rooflinePage } from "./Roofline";
 import { directionOf, notFusedText, schedulePages, type Schedule } from "./SchedulePages";
 
@@ -34,9 +34,14 @@ function ofKernel({ view, compile }: PagesProps, kernel: Kernel, part: CodePart)
   const binaries = part.binaries.filter((one) => one.kernel === kernel.name && one.graph === kernel.graph);
   const { graph } = kernel;
   return [
-    codePage(view, kernel.name, "code", code, LANGUAGES[kernel.language] ?? "python"),
-    ...binaries.flatMap(({ texts }) =>
-      texts.map(({ stage, text }) => codePage(view, kernel.name, stageLabel(stage), text, "ptx")),
+    ...codePages(
+      view,
+      compile,
+      kernel,
+      "code",
+      code,
+      LANGUAGES[kernel.language] ?? "python",
+      binaries.flatMap(({ texts }) => texts),
     ),
     {
       label: "nodes",

@@ -1,12 +1,14 @@
 /** A kernel for a GPU that is not there: every stage of its compiler, and what its binary takes. */
 import type { VNode } from "preact";
 import { useLayoutEffect } from "preact/hooks";
+import type { Language } from "../code/tokens";
 import { compileKey, nodeRef } from "../record";
-import type { Binary, Compile, Kernel, Target } from "../record";
+import type { Binary, Compile, Kernel, StageText, Target } from "../record";
 import { floorOf, floorText, ratesOf, sizeText } from "../quantities";
 import type { Link, Ref } from "../selection";
 import { plural } from "../describe";
 import { Loaded } from "../ui";
+import type { View } from "../view";
 import { Nodes, workFacts } from "./KernelPages";
 import { codePage, factsPage, Pages, type Fact, type Page, type PagesProps } from "./Pages";
 import { rooflinePage } from "./Roofline";
@@ -65,26 +67,40 @@ export const binaryOf = (compile: Pick<Compile, "targets">, kernel: Kernel): Bin
 function ofKernel(props: PagesProps & { target: Target }, kernel: Kernel): Page[] {
   const { view, compile, target } = props;
   const binary = binaryOf({ targets: [target] }, kernel);
-  const here = (line: number): Ref => lineRefOf(compile, kernel, line);
-  const head = kernel.code.split("\n").indexOf("@triton.jit") + 1;
-  const triton = codePage(view, kernel.name, "Triton", kernel.code, "python", here, head);
-  const stages = (binary?.texts ?? []).map(({ stage, text, lines }): Page => {
-    const refOf = (line: number): Ref | null => (lines[line - 1] ? here(lines[line - 1] ?? 0) : null);
-    const first = lines.findIndex((line) => line > 0) + 1;
-    const page = codePage(view, kernel.name, stageLabel(stage), text, "ptx", refOf, first);
-    return { ...page, show: () => <Beside left={triton} right={page} /> };
-  });
   const graph = target.graphs.find((one) => one.name === kernel.graph);
   const floor = floorOf(ratesOf(target), kernel);
   return [
-    triton,
-    ...stages,
+    ...codePages(view, compile, kernel, "Triton", kernel.code, "python", binary?.texts ?? []),
     { label: "nodes", count: kernel.nodes.length, show: () => <Nodes {...{ compile, kernel, graph }} /> },
     factsPage("facts", kernel.name, [
       ...(binary ? binaryFacts(binary) : []),
       ...workFacts(compile, kernel, target),
       ["at best, by the data sheet", floor && floorText(floor)],
     ]),
+  ];
+}
+
+/** A kernel's code, and what each stage of Triton's compiler made of it, where that is known. */
+export function codePages(
+  view: View,
+  compile: Compile,
+  kernel: Kernel,
+  label: string,
+  code: string,
+  language: Language,
+  texts: StageText[],
+): Page[] {
+  const here = (line: number): Ref | null => (texts.length ? lineRefOf(compile, kernel, line) : null);
+  const head = code.split("\n").indexOf("@triton.jit") + 1;
+  const own = codePage(view, kernel.name, label, code, language, here, head);
+  return [
+    own,
+    ...texts.map(({ stage, text, lines }): Page => {
+      const refOf = (line: number): Ref | null => (lines[line - 1] ? here(lines[line - 1] ?? 0) : null);
+      const first = lines.findIndex((line) => line > 0) + 1;
+      const page = codePage(view, kernel.name, stageLabel(stage), text, "ptx", refOf, first);
+      return { ...page, show: () => <Beside left={own} right={page} /> };
+    }),
   ];
 }
 
