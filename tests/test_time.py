@@ -389,7 +389,7 @@ def test_measured_kernels_stand_under_the_roofline():
         machines=[machine],
     )
     html = to_html(record)
-    assert "cpp_fused_0: 1 operations a byte, 0.5 GFLOP/s" in html
+    assert "cpp_fused_0: 1 operations a byte, 500 MFLOP/s" in html
     assert "50% of what is possible" in html
     roof, _ = re.findall(r'<polyline[^>]*points="([^"]*)"', html)
     (_, _), (ridge, top), (_, peak) = (map(float, pair.split(",")) for pair in roof.split())

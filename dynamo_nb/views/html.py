@@ -65,8 +65,15 @@ class _Found(Struct, frozen=True, kw_only=True):
     marks: str
 
 
+#: So many compiles or more of a page are folded.
+_OPEN = 4
+
+
 class _Part(Struct, frozen=True, kw_only=True):
-    """A compile as the template shows it: its sections, and the titles of those left out."""
+    """A compile as the template shows it: its sections, and the titles of those left out.
+
+    It is open where the cell asked for its kernels on a target, and on a page with few of them.
+    """
 
     key: str
     hue: int
@@ -74,6 +81,7 @@ class _Part(Struct, frozen=True, kw_only=True):
     summary: str
     sections: list[Markup]
     left_out: list[str]
+    is_open: bool
 
 
 class _Space:
@@ -197,6 +205,7 @@ def _parts(context: Context, space: _Space) -> list[_Part]:
                 for at, section in enumerate(found)
                 if (index, at) not in rendered
             ],
+            is_open=(context.limits.exact and len(entries) < _OPEN) or bool(entry.targets),
         )
         for index, (entry, found) in enumerate(zip(entries, sections, strict=True))
     ]

@@ -18,6 +18,7 @@ __all__ = [
     "one_line",
     "place",
     "plural",
+    "rate_text",
     "scrub",
     "size_text",
     "some",
@@ -234,6 +235,14 @@ def time_text(seconds: float) -> str:
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+def rate_text(rate: float, what: str) -> str:
+    """Return a rate a second with three digits: `67 TFLOP/s` of `FLOP`, `3.35 TB/s` of `B`."""
+    for unit, factor in (("T", 1e12), ("G", 1e9)):
+        if rate >= factor:
+            return f"{rate / factor:.3g} {unit}{what}/s"
+    return f"{rate / 1e6:.3g} M{what}/s"
 
 
 def span_text(frames: Sequence[StackFrame]) -> str:

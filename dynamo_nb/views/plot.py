@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Compile, Kernel, Machine, Target
 from dynamo_nb.views.blocks import Figure, Point
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.plain import time_text
+from dynamo_nb.views.plain import rate_text, time_text
 from dynamo_nb.views.roofline import floor, peak_of, times_of
 
 __all__ = ["rooflines", "target_roofline"]
@@ -70,7 +70,7 @@ def _figure(
 
 def _point(kernel: Kernel, seconds: float, text: str, peak: float, marks: str) -> Point:
     rate, intensity = (kernel.flops or 0) / seconds, kernel.intensity or 0.0
-    told = f"{kernel.name}: {intensity:.3g} operations a byte, {_rate(rate)}, {text}"
+    told = f"{kernel.name}: {intensity:.3g} operations a byte, {rate_text(rate, 'FLOP')}, {text}"
     return Point(_x(intensity), _y(rate, peak), told, marks)
 
 
@@ -97,12 +97,12 @@ def _words(machine: Machine, roofs: dict[str, float], peak: float) -> list[Point
     return [
         *ticks,
         Point(_LEFT, _HEIGHT - 4, "operations a byte"),
-        *(Point(0, _y(roof, peak) + 4, _rate(roof)) for roof in names),
+        *(Point(0, _y(roof, peak) + 4, rate_text(roof, "FLOP")) for roof in names),
         *(
             Point(_WIDTH - 96, _y(roof, peak) + 11, ", ".join(dtypes))
             for roof, dtypes in names.items()
         ),
-        Point(_LEFT + 8, _HEIGHT - _BELOW - 8, f"{machine.bandwidth / 1e9:.3g} GB/s"),
+        Point(_LEFT + 8, _HEIGHT - _BELOW - 8, rate_text(machine.bandwidth, "B")),
     ]
 
 
@@ -115,7 +115,3 @@ def _x(intensity: float) -> float:
 def _y(rate: float, peak: float) -> float:
     share = 1 + math.log10(rate / peak) / _DECADES
     return round((_HEIGHT - _BELOW) * (1 - min(max(share, 0.0), 1.0) * 0.9), 1)
-
-
-def _rate(rate: float) -> str:
-    return f"{rate / 1e9:.3g} GFLOP/s"

@@ -12,7 +12,7 @@ from dynamo_nb.record.types import (
     Machine,
     Target,
 )
-from dynamo_nb.views.plain import time_text
+from dynamo_nb.views.plain import rate_text, time_text
 
 __all__ = [
     "Floor",
@@ -72,8 +72,8 @@ def floor_text(record: CellRecord, kernel: Kernel) -> str:
         found = floor(machine, kernel)
         if found is not None:
             parts.append(
-                f"{found} ({machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, "
-                f"{peak_of(machine, kernel) / 1e9:.3g} GFLOP/s, {machine.source})"
+                f"{found} ({machine.name}: {rate_text(machine.bandwidth, 'B')}, "
+                f"{rate_text(peak_of(machine, kernel), 'FLOP')}, {machine.source})"
             )
     return "; ".join(parts)
 

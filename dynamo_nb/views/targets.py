@@ -28,6 +28,8 @@ __all__ = [
 
 PREDICTED = "predicted: not run, not autotuned"
 
+_LEFT_BEHIND = "only the notebook knows"
+
 #: What the stages of Triton's compiler are called where they are shown.
 _STAGES = {
     "ttir": "Triton IR",
@@ -53,6 +55,8 @@ def target_lines(entry: Compile, target: Target, kernels: int) -> Iterator[tuple
     extern = {kernel.name: None for kernel in target.kernels if kernel.language == "extern"}
     if extern:
         yield 1, f"extern calls: {some(map(one_line, extern))}"
+    for text in target.left_behind:
+        yield 1, f"{_LEFT_BEHIND}: {one_line(text)}"
 
 
 def _summary(target: Target) -> str:
@@ -137,6 +141,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         ("device", target.device),
         ("figures from", "; ".join(target.sources)),
         *(("not known without the device", text) for text in target.unknown),
+        *((_LEFT_BEHIND, text) for text in target.left_behind),
         *([("error", target.error)] if target.error else []),
         *([] if context.limits.exact else [("the stages of every kernel", _ELSEWHERE)]),
         *(item for item in target.properties.items() if item[0] in _FIGURES),
@@ -152,6 +157,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
             table("target|", facts, fact, context.limits),
         ],
         rank=3,
+        is_open=True,
     )
 
 

@@ -14,7 +14,10 @@ const share = (decades: number): number => Math.min(Math.max(decades / DECADES, 
 const xOf = (intensity: number): number => LEFT + share(Math.log10(intensity) - LOW) * (WIDTH - LEFT);
 const yOf = (rate: number, peak: number): number =>
   HEIGHT * (1 - 0.9 * share(DECADES + Math.log10(rate / peak)));
-const rateText = (rate: number): string => `${Number((rate / 1e9).toPrecision(3))} GFLOP/s`;
+const rateText = (rate: number, what = "FLOP"): string => {
+  const [factor, unit] = rate < 1e12 ? [1e9, "G"] : [1e12, "T"];
+  return `${Number((rate / Number(factor)).toPrecision(3))} ${unit}${what}/s`;
+};
 
 /** A page with the plot of kernels with their seconds, where there are any; views/plot.py has it too. */
 export function rooflinePage(
@@ -42,7 +45,7 @@ function Roofline(props: { compile: Compile; rates: Rates; rows: [Kernel, number
     <div class="dnx-scroll">
       <svg class="dnx-plot" viewBox={`0 0 ${WIDTH} ${HEIGHT + 30}`} width={WIDTH} role="img" aria-label={what}>
         <path d={`M${LEFT} 0V${HEIGHT}H${WIDTH}`} />
-        <text x={LEFT + 8} y={HEIGHT - 8}>{`${Number((rates.bandwidth / 1e9).toPrecision(3))} GB/s`}</text>
+        <text x={LEFT + 8} y={HEIGHT - 8}>{rateText(rates.bandwidth, "B")}</text>
         <text x={LEFT} y={HEIGHT + 26}>operations a byte</text>
         {powers.map((power) => (
           <text x={xOf(10 ** power)} y={HEIGHT + 12}>{10 ** power}</text>
