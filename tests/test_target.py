@@ -326,6 +326,62 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
         assert text_of(binary, LAST_STAGE[DEVICES[spec].backend])
 
 
+ATTENTION = """\
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+sdpa = torch.nn.functional.scaled_dot_product_attention
+q = torch.randn(1, 4, 32, 16, requires_grad=True)
+mask = torch.rand(32, 20) > 0.2
+def half(q):
+    return sdpa(q.half(), q.half(), q.half(), is_causal=True)
+def single(q):
+    return sdpa(q, q, q)
+def masked(q, mask):
+    return sdpa(q.half(), q[:, :, :20].half(), q[:, :, :20].half(), attn_mask=mask)
+def grouped(q):
+    return sdpa(q.half(), q[:, :2].half(), q[:, :2].half(), enable_gqa=True)
+def plain(q):
+    with sdpa_kernel(SDPBackend.MATH):
+        return sdpa(q, q, q)
+def flat(q):
+    return sdpa(q[0], q[0], q[0])
+"""
+
+
+def test_attention_is_that_of_the_device(shell):
+    """Forward and backward; masks of booleans are made into what is added, and rows are aligned."""
+    shell.run(ATTENTION)
+    calls = "half(q)\nsingle(q)\nmasked(q, mask)\ngrouped(q)\nplain(q)\nflat(q)"
+    ran = shell.run(magic("--target cuda:80", "--target cuda:90") + calls)
+    assert ran.error is None
+    found = targets(shell.record)
+    kernels = {
+        spec: [
+            [attention_of(target, way) for way in ("forward", "backward")] for _, target in pairs
+        ]
+        for spec, pairs in found.items()
+    }
+    flash, efficient, cudnn, none = [[name] * 2 for name in ("flash", "efficient", "cudnn", "")]
+    assert kernels["cuda:80"] == [flash, efficient, efficient, flash, none, none]
+    assert kernels["cuda:90"] == [cudnn, efficient, cudnn, cudnn, none, none]
+    _, target = found["cuda:90"][0]
+    assert any("cuDNN's attention was taken" in text for text in target.unknown)
+    assert any("up to 9.15 it would be flash attention" in text for text in target.unknown)
+    _, target = found["cuda:80"][2]
+    (call,) = (n for n in target.graphs[0].nodes if "efficient_attention" in n.target)
+    placed = {node.name: node for node in target.graphs[0].nodes}
+    mask = next(placed[name] for name in call.inputs if placed[name].value.shape == [1, 4, 32, 20])
+    assert mask.value.dtype == "float16"
+
+
+def attention_of(target, direction: str) -> str:
+    """Return the attention kernel that a target calls in a direction."""
+    assert not target.error
+    (graph,) = (graph for graph in target.graphs if graph.direction == direction)
+    named = (re.match(r"aten\._scaled_dot_product_(\w+?)_attention", n.target) for n in graph.nodes)
+    return next((match[1] for match in named if match), "")
+
+
 USERS_OWN = """\
 def f(x):
     y = torch.empty_like(x)
@@ -586,18 +642,159 @@ def test_a_graph_that_cannot_travel_is_named(shell):
     assert "nothing: input `l_x_`" in ran.report
 
 
-def test_an_operator_of_the_notebook_is_named(shell):
-    shell.run(
-        "import torch\n"
-        "@torch.library.custom_op('dnb_test::wave', mutates_args=())\n"
-        "def wave(x: torch.Tensor) -> torch.Tensor:\n    return x.sin()\n"
-        "@wave.register_fake\ndef _(x):\n    return torch.empty_like(x)\n"
-        "def f(x):\n    return wave(x * 2) + 1\n"
-    )
-    ran = shell.run(magic("--target cuda:90") + "f(torch.ones(8))")
-    assert ran.error is None
+OPERATORS = """\
+import torch
+from torch import Tensor
+
+@torch.library.custom_op("dnb_test::wave", mutates_args=())
+def wave(x: Tensor, k: int = 2) -> Tensor:
+    return x.sin() * k
+@wave.register_fake
+def _(x, k=2):
+    return torch.empty_like(x)
+
+@torch.library.custom_op("dnb_test::wave_backward", mutates_args=())
+def wave_backward(g: Tensor, x: Tensor) -> Tensor:
+    return g * x.cos()
+@wave_backward.register_fake
+def _(g, x):
+    return torch.empty_like(x)
+wave.register_autograd(
+    lambda ctx, g: (wave_backward(g, ctx.saved_tensors[0]) * 2, None),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+)
+
+@torch.library.custom_op("dnb_test::bump", mutates_args=("x",))
+def bump(x: Tensor, y: Tensor) -> Tensor:
+    x.add_(y)
+    return y.sum(-1)
+@bump.register_fake
+def _(x, y):
+    return y.new_empty(len(y))
+
+@torch.library.custom_op("dnb_test::parts", mutates_args=())
+def parts(x: Tensor, n: int) -> tuple[Tensor, list[Tensor]]:
+    return x.sum(-1), [x[:n].clone(), x.t().clone()]
+@parts.register_fake
+def _(x, n):
+    rows, columns = x.shape
+    return x.new_empty(rows), [x.new_empty(n, columns), x.new_empty(columns, rows)]
+
+library = torch.library.Library("dnb_test_library", "FRAGMENT")
+library.define("plain(Tensor x, float s=1.5) -> Tensor")
+library.impl("plain", lambda x, s=1.5: x * s, "CPU")
+torch.library.register_fake("dnb_test_library::plain", lambda x, s=1.5: torch.empty_like(x))
+torch.library.register_autograd("dnb_test_library::plain", lambda ctx, g: (g, None))
+
+def trained(x):
+    return (wave(x * 2) + 1).sum()
+def several(x):
+    y = x * 2
+    d = bump(y, x + 1)
+    a, (b, c) = parts(y, 3)
+    return a + 1, b * 2, c.sum(0), d * 2
+def hidden(x):
+    y = x * 2
+    return torch.ops.dnb_test_library.plain(y) + 1
+x = torch.randn(6, 5)
+w = torch.randn(6, 5, requires_grad=True)
+"""
+
+
+def test_operators_of_the_notebook_are_library_calls(shell):
+    """All around them is compiled; backward too, where the formula is one that can be read."""
+    shell.run(OPERATORS)
+    for dynamic in ("false", "true"):
+        words = f"--dynamic {dynamic} --target cuda:90 --interpret"
+        ran = shell.run(magic(words) + "trained(w).backward()\nseveral(x)\nhidden(x)\nhidden(w)")
+        assert ran.error is None
+        assert_around_operators(shell.record, ran)
+
+
+def assert_around_operators(record, ran) -> None:
+    pairs = targets(record)["cuda:90"]
+    assert [target.error for _, target in pairs] == [""] * 4
+    trained, several, inference, lost = (target for _, target in pairs)
+    assert [graph.direction for graph in trained.graphs] == ["forward", "backward"]
+    extern = [kernel.name for kernel in trained.kernels if kernel.language == "extern"]
+    assert extern == [f"torch.ops.dnb_test.wave{end}.default" for end in ("", "_backward")]
+    assert len(several.kernels) > 3
+    assert several.left_behind == [
+        f"what `dnb_test::{name}` launches: it is a library call here, at node `{node}` "
+        f"(<cell 1>:{line})"
+        for name, node, line in (("bump", "d", 48), ("parts", "parts_default", 49))
+    ]
+    for target in (trained, several, inference):
+        assert_compiled(target, "cuda")
+    assert [graph.direction for graph in lost.graphs] == ["inference"]
+    assert "what `dnb_test_library::plain` launches" in lost.left_behind[0]
+    assert "the backward of `dnb_test_library::plain`" in lost.left_behind[1]
+    assert "the backward of `dnb_test_library::plain`" in " ".join(ran.report.split())
+    assert {check.status for check in record.checks} == {"not repeated"}
+    assert "which only the notebook can run" in record.checks[0].reason
+
+
+def test_a_redefined_operator_is_the_new_one(shell):
+    for columns in (3, 4):
+        shell.run(
+            "import torch\n"
+            "@torch.library.custom_op('dnb_test::made', mutates_args=())\n"
+            "def made(x: torch.Tensor) -> torch.Tensor:\n"
+            f"    return x.new_ones(len(x), {columns})\n"
+            f"@made.register_fake\ndef _(x):\n    return x.new_empty(len(x), {columns})\n"
+            "def f(x):\n    return made(x * 2) + 1\n"
+        )
+        assert shell.run(magic("--target cuda:90") + "f(torch.ones(8, 2))").error is None
+        ((_, target),) = targets(shell.record)["cuda:90"]
+        assert not target.error
+        (output,) = (item for item in target.buffers if item.role == "output")
+        assert output.shape == [8, columns]
+
+
+TRITON_OPERATOR = """\
+import torch, triton
+import triton.language as tl
+from torch.library import triton_op, wrap_triton
+
+@triton.jit
+def added(a_ptr, b_ptr, to_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    total = tl.load(a_ptr + offsets, mask=mask) + tl.load(b_ptr + offsets, mask=mask)
+    tl.store(to_ptr + offsets, total, mask=mask)
+
+@triton_op("dnb_test::add", mutates_args={})
+def add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    to = torch.empty_like(a)
+    wrap_triton(added)[lambda meta: (triton.cdiv(a.numel(), 128),)](a, b, to, a.numel(), BLOCK=128)
+    return to
+add.register_autograd(lambda ctx, g: (g * 2, g))
+
+def f(x):
+    return (add(x * 2, x) + 1).sum()
+"""
+
+
+def test_a_triton_op_is_traced_through(shell):
+    shell.run(TRITON_OPERATOR)
+    shell.run(magic("--target cuda:90") + "f(torch.randn(40, 5, requires_grad=True))")
     ((_, target),) = targets(shell.record)["cuda:90"]
-    assert target.error.startswith("operator `dnb_test.wave.default` is not torch's own")
+    assert (target.error, target.left_behind) == ("", [])
+    assert [graph.direction for graph in target.graphs] == ["forward", "backward"]
+    assert any(kernel.name.startswith("added") for kernel in target.kernels)
+
+
+def test_an_error_on_the_target_names_node_and_line(shell):
+    shell.run(
+        "import torch\nx = torch.randn(8, 8)\n"
+        "def f(x):\n    y = x * 2\n    z = torch.quantize_per_tensor(y, 0.1, 0, torch.quint8)\n"
+        "    return z.dequantize()\n"
+        "def g(x):\n    return torch.ops.mkldnn._linear_pointwise(x, x, None, 'relu', [], '')\n"
+    )
+    assert shell.run(magic("--target cuda:90") + "f(x)\ng(x)").error is None
+    (_, f), (_, g) = targets(shell.record)["cuda:90"]
+    assert f.error.endswith("(node `dequantize`, <cell 1>:6)")
+    assert g.error.endswith("in mkldnn._linear_pointwise.default (<cell 1>:8)")
 
 
 def test_a_cell_without_graphs_is_not_told_to_be_fresh_again(shell):

@@ -16,7 +16,16 @@ from dynamo_nb.target.devices import DEVICES, FIGURES
 from dynamo_nb.target.occupancy import occupancy
 
 #: Modules of the worker that name what is private to torch or triton.
-MODULES = ("binary", "choices", "interpreting", "libdevice", "lower", "pretence", "variables")
+MODULES = (
+    "attention",
+    "binary",
+    "choices",
+    "interpreting",
+    "libdevice",
+    "lower",
+    "pretence",
+    "variables",
+)
 
 CANARY = """
 import importlib, json
@@ -314,3 +323,25 @@ def test_a_graph_of_a_gpu_runs_on_the_cpu():
     moved = {node.name: node for node in graph_module(text, "cuda:0").graph.nodes}
     assert moved["ones"].kwargs == {"device": gpu}
     assert moved["cuda"].target == "to"
+
+
+def test_trouble_names_the_node_and_its_place():
+    """As torch's interpreters put it below the message, and Inductor."""
+    torch = pytest.importorskip("torch")
+
+    def failing(x):
+        return x.relu() @ x.sum()
+
+    module = torch.fx.symbolic_trace(failing)
+    node = next(node for node in module.graph.nodes if node.name == "matmul")
+    node.meta["stack_trace"] = '  File "<cell>", line 7, in f\n    x @ y\n'
+    with pytest.raises(RuntimeError) as raised:
+        torch.fx.Interpreter(module).run(torch.ones(2, 2))
+    assert trouble.node_of(raised.value) == "matmul"
+    assert trouble.places_of(raised.value) == [("<cell>", 7, "f", None, None, None)]
+    lowering = RuntimeError(
+        "LoweringException: AssertionError: \n  target: mkldnn.linear\n  args[0]: x\n"
+        'Found from : \n   File "<cell>", line 4, in f\n    y = linear(x)\n\n'
+    )
+    assert trouble.of_a_graph(lowering).endswith("AssertionError in mkldnn.linear")
+    assert trouble.places_of(lowering) == [("<cell>", 4, "f", None, None, None)]

@@ -39,7 +39,11 @@ _ELEMENTS = 1 << 20
 
 
 class UntakableError(ValueError):
-    """Why a graph can't be taken to another process; names the node."""
+    """Why a graph can't be taken to another process; `node` is the one that hinders."""
+
+    def __init__(self, said: str, node: str = "") -> None:
+        super().__init__(said)
+        self.node = node
 
 
 class Input(Struct, kw_only=True):
@@ -75,10 +79,10 @@ def input_of(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
     if isinstance(value, torch.SymInt):
         return Input(name=node.name, expr=_expression(value, symbols, node))
     if not isinstance(value, torch.Tensor):
-        raise UntakableError(f"input `{node.name}` is a {type(value).__name__}")
+        raise UntakableError(f"input `{node.name}` is a {type(value).__name__}", node.name)
     if value.layout != torch.strided or type(value) not in _PLAIN:
         kind = type(value).__name__ if type(value) not in _PLAIN else f"{value.layout} tensor"
-        raise UntakableError(f"input `{node.name}` is a {kind}")
+        raise UntakableError(f"input `{node.name}` is a {kind}", node.name)
     marks = node.meta.get("tensor_dict") or {}
     static = marks.get("_dynamo_static_input_type") or ""
     return Input(
@@ -146,7 +150,8 @@ def _symbol(symbol: Any, shape_env: Any, node: fx.Node) -> Symbol:
     is_renamed = hasattr(shape_env, "backed_var_to_val")  # from torch 2.13 on
     hints = shape_env.backed_var_to_val if is_renamed else shape_env.var_to_val
     if symbol not in hints:
-        raise UntakableError(f"input `{node.name}` has a size without a value ({symbol})")
+        said = f"input `{node.name}` has a size without a value ({symbol})"
+        raise UntakableError(said, node.name)
     sources = shape_env.var_to_sources.get(symbol) or ()
     name = sources[0].name if sources else ""
     return Symbol(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import cloudpickle
@@ -19,16 +19,10 @@ from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import map_arg
 
-from dynamo_nb.capture import user_kernels
+from dynamo_nb.capture import user_kernels, user_operators
 from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, attribute, held, input_of
 
 __all__ = ["GraphText", "NodeName", "NodeText", "Taken", "pack", "unpack"]
-
-_OPERATORS = "torch.ops."
-_UNKNOWN = (
-    "operator `{name}` is not torch's own: what defines it, the notebook or a library, "
-    "is not loaded in the target's process"
-)
 
 _UNTOLD = (fx.Node, fx.Graph, torch.nn.Module)
 
@@ -58,7 +52,10 @@ class GraphText(Struct):
 
 
 class Taken(Struct, kw_only=True):
-    """A whole graph as it travels; `autocast` is the dtype of an autocast around its call."""
+    """A whole graph as it travels; `autocast` is the dtype of an autocast around its call.
+
+    `operators` are those that it calls and that the other process may lack, `outcomes` their calls.
+    """
 
     graph: GraphText
     inputs: list[Input]
@@ -66,6 +63,8 @@ class Taken(Struct, kw_only=True):
     grad: bool
     autocast: Any = None
     has_user_kernels: bool = False
+    operators: list[user_operators.Operator] = []
+    outcomes: list[user_operators.Outcome] = []
 
 
 # ------------------------------------------------------------------ out
@@ -89,8 +88,35 @@ def pack(module: fx.GraphModule) -> bytes:
         grad=torch.is_grad_enabled(),
         autocast=_autocast(),
         has_user_kernels=user_kernels.are_in(module),
+        operators=_operators(module),
+        outcomes=[user_operators.outcome(node) for node in _calls(module)],
     )
     return _dumps(taken)
+
+
+def _calls(module: fx.GraphModule) -> Iterator[fx.Node]:
+    """Yield the nodes of a graph and of those in it that call an operator that is not torch's."""
+    for part in module.modules():
+        if isinstance(part, fx.GraphModule):
+            yield from (node for node in part.graph.nodes if user_operators.is_own(node.target))
+
+
+def _operators(module: fx.GraphModule) -> list[user_operators.Operator]:
+    """Return the operators that a graph calls, and those that their functions refer to."""
+    found: list[user_operators.Operator] = []
+    names = [user_operators.named(node.target) for node in _calls(module)]
+
+    def dumps(function: Any) -> bytes:
+        file = io.BytesIO()
+        pickler = _Pickler(file)
+        pickler.dump(function)
+        names.extend(name for name in pickler.operators if name not in names)
+        return file.getvalue()
+
+    for at, name in enumerate(names):
+        if name not in names[:at]:
+            found += user_operators.described(name, dumps)
+    return found
 
 
 def _autocast() -> torch.dtype | None:
@@ -105,12 +131,25 @@ def _dumps(value: Any) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):
+    """Pickles functions of the notebook; `operators` are those that these refer to."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.operators: list[user_operators.OperatorName] = []
+
     def reducer_override(self, obj: Any) -> Any:
+        if user_operators.is_own(obj):
+            name = user_operators.named(obj)
+            self.operators.append(name)
+            return user_operators.Later, (name,)
         if isinstance(obj, _UNTOLD):
             raise UntakableError(f"it refers to a {type(obj).__name__}")
         path = _path(obj)
         if path is not None:
             return _at_path, (path,)
+        kernel = user_kernels.reduced(obj)
+        if kernel is not None:
+            return kernel
         return super().reducer_override(obj)
 
 
@@ -138,8 +177,6 @@ def _at_path(path: str) -> Any:
         except ImportError:
             continue
         for name in parts[end:]:
-            if not hasattr(found, name) and path.startswith(_OPERATORS):
-                raise UntakableError(_UNKNOWN.format(name=path.removeprefix(_OPERATORS)))
             found = getattr(found, name)
         return found
     raise ImportError(path)
@@ -164,15 +201,20 @@ def _graph_text(module: fx.GraphModule, lifted: Sequence[fx.Node] = ()) -> Graph
 
 def _node_text(node: fx.Node, lifted: dict[str, str]) -> NodeText:
     if node.op == "call_module":
-        raise UntakableError(f"node `{node.name}` calls a module")
+        raise UntakableError(f"node `{node.name}` calls a module", node.name)
     try:
         given = node.args, user_kernels.travelling(node)
         args, kwargs = map_arg(given, lambda used: NodeName(_name(used, lifted)))
-        text = NodeText(node.op, node.name, node.target, args, kwargs, _meta(node))
+        text = NodeText(node.op, node.name, _target(node), args, kwargs, _meta(node))
         _dumps(text)
     except Exception as exc:
-        raise UntakableError(f"node `{node.name}` ({node.target}): {exc}") from exc
+        raise UntakableError(f"node `{node.name}` ({node.target}): {exc}", node.name) from exc
     return text
+
+
+def _target(node: fx.Node) -> Any:
+    target = node.target
+    return user_operators.named(target) if user_operators.is_own(target) else target
 
 
 def _name(node: fx.Node, lifted: dict[str, str]) -> str:
@@ -185,7 +227,7 @@ def _attribute(module: fx.GraphModule, node: fx.Node) -> Any:
         return _graph_text(value)
     if isinstance(value, torch.Tensor):
         return value.detach().to("cpu", copy=True)
-    raise UntakableError(f"node `{node.name}` reads a {type(value).__name__}")
+    raise UntakableError(f"node `{node.name}` reads a {type(value).__name__}", node.name)
 
 
 def _meta(node: fx.Node) -> dict[str, Any]:
@@ -209,6 +251,8 @@ def _known(target: Any) -> Any:
     """Return a callable of torch as it is, another one by its name."""
     if isinstance(target, str):
         return target
+    if user_operators.is_own(target):
+        return str(target)
     home = getattr(target, "__module__", None) or ""
     is_torch = home.partition(".")[0] == "torch" or _path(target) is not None
     return target if is_torch else getattr(target, "__name__", type(target).__name__)
@@ -222,6 +266,7 @@ def _class_name(kind: Any) -> str:
 
 
 def unpack(data: bytes) -> Taken:
-    """Return what `pack` packed."""
+    """Return what `pack` packed, with the operators defined that it calls."""
     taken: Taken = pickle.loads(data)
+    user_operators.define(taken.operators, pickle.loads)
     return taken

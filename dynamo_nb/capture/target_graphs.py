@@ -15,7 +15,7 @@ __all__ = ["TakenGraph", "TargetGraphs"]
 
 
 class TakenGraph(Struct, kw_only=True):
-    """A graph ready to travel; `problem` says why it can't."""
+    """A graph ready to travel; `problem` says why it can't, and `node` at which."""
 
     compile_id: str
     generation: int
@@ -24,6 +24,7 @@ class TakenGraph(Struct, kw_only=True):
     unchecked: str = ""
     sources: dict[str, str] = {}
     problem: str = ""
+    node: str = ""
     ambient: dict[str, Any] = {}
     settings: dict[str, Any] = {}
 
@@ -49,7 +50,7 @@ class TargetGraphs:
                 taken.ambient = portable.ambient()
                 taken.settings = _options(output_graph.compiler_fn)
             except graph_inputs.UntakableError as exc:
-                taken.problem = str(exc)
+                taken.problem, taken.node = str(exc), exc.node
             if self._with_inputs:
                 _take_inputs(taken, inputs, module)
             self._on_graph(taken)

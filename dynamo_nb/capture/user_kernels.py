@@ -29,6 +29,7 @@ __all__ = [
     "can_run",
     "functions_of",
     "install_recognition",
+    "reduced",
     "travelling",
 ]
 
@@ -70,6 +71,12 @@ def travelling(node: Node) -> dict[str, Any]:
         kwargs[_KERNEL] = _described(kernel_side_table.get_kernel(kwargs[_KERNEL]))
         kwargs[_CONSTANTS] = Constants(kernel_side_table.get_constant_args(kwargs[_CONSTANTS]))
     return kwargs
+
+
+def reduced(value: Any) -> tuple[Any, ...] | None:
+    """Return how a kernel is pickled that a function refers to; None for anything else."""
+    is_kernel = type(value).__module__ in ("triton.runtime.jit", "triton.runtime.autotuner")
+    return (_made, (_described(value),)) if is_kernel and callable(value) else None
 
 
 def are_in(module: GraphModule) -> bool:

@@ -14,6 +14,7 @@ from dynamo_nb.record.launches import grid_of
 from dynamo_nb.record.naming import readable
 from dynamo_nb.record.places import Places
 from dynamo_nb.record.schedule import finish_schedule
+from dynamo_nb.record.target_texts import error_text, left_behind
 from dynamo_nb.record.types import (
     Binary,
     Buffer,
@@ -77,7 +78,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
     shared = {key: raw[key] for key in ("spec", "device", "properties", "sources")}
     answer = raw.get("answer")
     if answer is None:
-        return Target(**shared, error=raw.get("error") or "nothing came of it")
+        return Target(**shared, error=error_text(raw, draft, places))
     there = _draft(answer, draft)
     finish_graphs(there, places)
     finish_kernels(there, places)
@@ -95,6 +96,7 @@ def _target(raw: dict[str, Any], draft: Draft, places: Places) -> Target:
         eager_operators={f"{spec}/{name}": n for name, n in there.eager_operators.items()},
         binaries=list(_binaries(answer, kernels, there, spec)),
         unknown=[*raw.get("unknown", ()), *answer.get("unknown", ())],
+        left_behind=list(left_behind(answer, draft, places)),
     )
 
 

@@ -109,6 +109,8 @@ class Targeting:
             "unknown": list(_UNKNOWN),
             "answer": answer.data,
             "error": graph.problem or answer.error,
+            "node": graph.node or answer.node,
+            "places": answer.places,
             "inputs": graph.sources,
             "interpreted": self._interpreted(sent, say) if self._options.interpret else None,
         }

@@ -53,14 +53,18 @@ class Compiling:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         """Return all that became of a graph, as plain data."""
-        from dynamo_nb.capture import graph_text, portable
+        from dynamo_nb.capture import graph_text, portable, user_operators
         from dynamo_nb.target import variables
         from dynamo_nb.target.lower import lower
 
         portable.apply(job.ambient)
         self._choices.made.clear()
-        lowered = lower(graph_text.unpack(job.graph), job.settings, [variables.HOOK])
+        taken = graph_text.unpack(job.graph)
+        lowered = lower(taken, job.settings, [variables.HOOK])
+        calls = user_operators.unknown_calls(taken.outcomes)
         return {
+            "operators": [(call.name, call.node) for call in calls],
+            "untrained": lowered.untrained,
             "events": [(event.name, event.data) for event in lowered.events],
             "notes": [(note.hook, note.panel, note.message) for note in lowered.notes],
             "unknown": list(self._choices.made),

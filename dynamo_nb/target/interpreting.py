@@ -18,7 +18,7 @@ import torch._inductor.runtime.triton_helpers as triton_helpers
 from torch._inductor.codecache import PyCodeCache
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dynamo_nb.capture import graph_text, portable
+from dynamo_nb.capture import graph_text, portable, user_operators
 from dynamo_nb.capture.check_compare import differences
 from dynamo_nb.capture.check_leaves import Leaf
 from dynamo_nb.capture.graph_module import graph_module
@@ -45,6 +45,7 @@ _SEED = 0
 _SHOWN = 8
 
 _USER_KERNEL = "it launches a Triton kernel of yours, which has no eager form to compare with"
+_OPERATOR = "it calls `{name}`, which only the notebook can run"
 _AUTOCAST = "it runs under autocast, which casts otherwise on a GPU than on the CPU"
 _FLOAT8 = "it computes with float8, which Triton's interpreter does not"
 _RANDOM = "it draws random numbers, which a GPU draws otherwise"
@@ -97,8 +98,10 @@ class Interpreting:
         return texts
 
     def _checked(self, taken: Taken, job: Job) -> dict[str, Any]:
-        if taken.has_user_kernels:
+        if taken.has_user_kernels or any(operator.body for operator in taken.operators):
             return {"status": "not repeated", "reason": _USER_KERNEL}
+        for call in user_operators.unknown_calls(taken.outcomes):
+            return {"status": "not repeated", "reason": _OPERATOR.format(name=call.name)}
         if _is_autocast(taken):
             return {"status": "not repeated", "reason": _AUTOCAST}
         run = functools.partial(_run, taken, job)

@@ -27,8 +27,13 @@ class Job(Struct, kw_only=True):
 
 
 class Answer(Struct, kw_only=True):
-    """What came of a job, or why nothing did; `detail` is the traceback."""
+    """What came of a job, or why nothing did; `detail` is the traceback.
+
+    `node` is the one at which it went wrong, `places` where that comes from.
+    """
 
     data: dict[str, Any] | None = None
     error: str = ""
     detail: str = ""
+    node: str = ""
+    places: list[Any] = []

@@ -15,14 +15,14 @@ from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-from dynamo_nb.capture import hooks
+from dynamo_nb.capture import hooks, user_operators
 from dynamo_nb.capture.graph_inputs import Input
 from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
 from dynamo_nb.capture.recorder import Hook, Hooked, Recorder
 from dynamo_nb.events import Event
 from dynamo_nb.record.types import Note
-from dynamo_nb.target import pretence
+from dynamo_nb.target import pretence, trouble
 
 __all__ = ["NAMES", "Lowered", "lower"]
 
@@ -58,18 +58,39 @@ class Lowered:
         self.output_code: dict[str, str] = {}
         self.compiled: Any = None
         self.module: fx.GraphModule | None = None
+        self.untrained: dict[str, str] = {}
 
 
 def lower(taken: Taken, settings: dict[str, Any], more: Sequence[Hook] = ()) -> Lowered:
-    """Compile a graph for the absent GPU, watched by `more` hooks besides the capture's own."""
+    """Compile a graph for the absent GPU, watched by `more` hooks besides the capture's own.
+
+    Where an operator's formula for autograd can't be had, forward is compiled alone.
+    """
+    untrained = user_operators.untrained(taken.outcomes) if taken.grad else {}
+    try:
+        return _lowered(taken, settings, more, untrained)
+    except Exception as exc:
+        trained = {call.name for call in taken.outcomes if call.is_trained}
+        if untrained or not (trained and taken.grad):
+            raise
+        return _lowered(taken, settings, more, dict.fromkeys(trained, trouble.of_a_graph(exc)))
+
+
+def _lowered(
+    taken: Taken, settings: dict[str, Any], more: Sequence[Hook], untrained: dict[str, str]
+) -> Lowered:
     lowered = Lowered()
+    lowered.untrained = untrained
     module = graph_module(taken.graph, DEVICE)
-    inputs = _inputs(taken, module)
+    shape_env = ShapeEnv()
+    sizes = _Sizes(taken, shape_env)
+    inputs = _inputs(taken, module, sizes, shape_env)
     recorder = Recorder()
     with ExitStack() as stack:
         stack.enter_context(_watched(recorder, lowered, more))
         stack.enter_context(pretence.absent(settings))
-        stack.enter_context(torch.set_grad_enabled(taken.grad))
+        stack.enter_context(user_operators.outcomes(taken.outcomes, sizes.symbols))
+        stack.enter_context(torch.set_grad_enabled(taken.grad and not lowered.untrained))
         if taken.autocast is not None:
             stack.enter_context(torch.autocast("cuda", dtype=taken.autocast))
         recorder.emit("graph", _dynamo_graph(module))
@@ -110,11 +131,9 @@ def _watched(recorder: Recorder, lowered: Lowered, more: Sequence[Hook]) -> Iter
 # ------------------------------------------------------------------ inputs
 
 
-def _inputs(taken: Taken, module: fx.GraphModule) -> list[Any]:
+def _inputs(taken: Taken, module: fx.GraphModule, sizes: _Sizes, shape_env: ShapeEnv) -> list[Any]:
     """Return fake inputs on the absent device, symbolic where the graph's are."""
-    shape_env = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shape_env)
-    sizes = _Sizes(taken, shape_env)
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     made = []
     for node, given in zip(placeholders, taken.inputs, strict=True):
@@ -150,6 +169,11 @@ class _Sizes:
             symbol = shape_env.create_symbol(item.hint, source, DimDynamic.DYNAMIC)
             self._symbols[item.symbol] = symbol
             self._hints[item.symbol] = item.hint
+
+    @property
+    def symbols(self) -> dict[sympy.Symbol, Any]:
+        """What each of the notebook's symbols stands for."""
+        return {symbol: self(symbol) for symbol in self._symbols}
 
     def __call__(self, size: Any) -> Any:
         if isinstance(size, int):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from typing import Any
 
-__all__ = ["of_a_graph", "of_a_kernel"]
+__all__ = ["node_of", "of_a_graph", "of_a_kernel", "places_of"]
 
 #: What torch says, and what it means where the device is absent.
 _MEANT = {
@@ -19,7 +21,7 @@ _MEANT = {
 
 
 def of_a_graph(exc: BaseException) -> str:
-    """Return the first line of what went wrong; Inductor puts the node's details below it."""
+    """Return the first line of what went wrong, and the operator that Inductor names below it."""
     text = str(exc).strip()
     for said, meant in _MEANT.items():
         if said in text:
@@ -29,7 +31,35 @@ def of_a_graph(exc: BaseException) -> str:
     if isinstance(exc, ModuleNotFoundError) and exc.name:
         return f"it needs {exc.name}, which is not installed: pip install {exc.name}"
     first = text.splitlines()[0] if text else ""
+    operator = _OPERATOR.search(text)
+    if operator is not None:
+        first = f"{first.rstrip(': ')} in {operator[1]}"
     return f"{type(exc).__name__}: {first}" if first else type(exc).__name__
+
+
+#: How torch names the node at which it failed, and what stands above the node's stack trace.
+_OPERATOR = re.compile(r"^  target: (\S+)$", re.MULTILINE)
+_NODE = re.compile(r"While executing %?(\w+)")
+_TRACES = ("Original traceback:", "Found from :")
+
+
+def node_of(exc: BaseException) -> str:
+    """Return the node at which a graph failed: the innermost one that torch names, or nothing."""
+    found = _NODE.search(str(exc))
+    return str(getattr(exc, "node", "")) or (found[1] if found else "")
+
+
+def places_of(exc: BaseException) -> list[Any]:
+    """Return where the code is that a graph failed at, outermost first."""
+    from dynamo_nb.capture.plain import parse_stack_trace
+
+    for title in _TRACES:
+        _, found, rest = str(exc).partition(title)
+        if found:
+            lines = rest.strip().splitlines()
+            ends = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
+            return parse_stack_trace("\n".join(lines[:ends]))
+    return []
 
 
 def of_a_kernel(exc: BaseException) -> str:

@@ -75,7 +75,12 @@ def _answered(do: Any, packed: bytes) -> Answer:
         job: Job = pickle.loads(packed)
         return Answer(data=do(job))
     except Exception as exc:
-        return Answer(error=trouble.of_a_graph(exc), detail=traceback.format_exc())
+        return Answer(
+            error=trouble.of_a_graph(exc),
+            detail=traceback.format_exc(),
+            node=trouble.node_of(exc),
+            places=trouble.places_of(exc),
+        )
 
 
 def _say(answers: IO[bytes], answer: Answer) -> None:

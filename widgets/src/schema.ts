@@ -568,6 +568,7 @@ export interface Target {
   eager_operators: Record<string, number>;
   binaries: Binary[];
   unknown: string[];
+  left_behind: string[];
   error: string;
 }
 
@@ -844,7 +845,7 @@ export const DEFAULTS: Record<string, Record<string, string>> = {
   "Target": {
     "\"\"": "device error",
     "{}": "properties eager_operators",
-    "[]": "sources graphs kernels output_code buffers folded unfused binaries unknown"
+    "[]": "sources graphs kernels output_code buffers folded unfused binaries unknown left_behind"
   },
   "TensorValue": {
     "\"cpu\"": "device",

@@ -58,7 +58,8 @@ class Target(Data, frozen=True):
     its figures, with their `sources`. Names of its `graphs` begin with the spec, as in
     `cuda:90/post_grad.forward`, so that they are unique within the compile. `buffers`, `folded`,
     `unfused` and `eager_operators` are what a `Compile` has under these names. `error` says why
-    there is nothing, `unknown` what can't be known without the device.
+    there is nothing, `unknown` what can't be known without the device, `left_behind` what only the
+    notebook knows.
     """
 
     spec: str
@@ -74,6 +75,7 @@ class Target(Data, frozen=True):
     eager_operators: dict[str, int] = {}
     binaries: list[Binary] = []
     unknown: list[str] = []
+    left_behind: list[str] = []
     error: str = ""
 
     @property

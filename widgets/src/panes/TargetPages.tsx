@@ -155,6 +155,7 @@ const devicePage = (target: Target): Page =>
     ["error", target.error],
     ["figures from", target.sources.join("; ")],
     ...target.unknown.map((text): Fact => ["not known without it", text]),
+    ...target.left_behind.map((text): Fact => ["only the notebook knows", text]),
     ...Object.entries(target.properties)
       .filter(([, value]) => typeof value === "number" && value > 0)
       .map(([name, value]): Fact => [name, (value as number).toLocaleString("en")]),
