@@ -16,7 +16,9 @@ from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch._inductor.utils import fresh_cache
 
 from dynamo_nb.record.types import Compile
+from dynamo_nb.target.attention import candidates
 from dynamo_nb.target.devices import DEVICES
+from tests import test_target_attention as attention
 from tests.conftest import Shell
 
 pytestmark = [
@@ -118,6 +120,26 @@ def test_a_training_step_has_binaries_both_ways_and_agrees_with_eager(shell: She
     assert {check.status for check in shell.record.checks} == {"same"}
     assert all(check.gradients for check in shell.record.checks)
     assert "ran with" in ran.report
+
+
+@pytest.mark.parametrize(("given", "_"), attention.CASES, ids=str)
+def test_attention_is_what_torch_chooses_for_this_gpu(given: dict[str, Any], _: str) -> None:
+    """The rules for targets, where cuDNN is as new as that of torch's wheels."""
+    if (torch.backends.cudnn.version() or 0) <= 91500:
+        pytest.skip("an older cuDNN")
+    device, call = DEVICES[own_target()], attention.call(**given)
+    tensors = (
+        None if t is None else torch.empty_like(t, device="cuda")
+        for t in (call.q, call.k, call.v, call.mask)
+    )
+    q, k, v, mask = tensors
+    for made, like in zip((q, k, v), (call.q, call.k, call.v), strict=True):
+        made.requires_grad_(like.requires_grad)
+    taken = torch._fused_sdp_choice(
+        q, k, v, mask, call.dropout, call.causal, enable_gqa=call.grouped
+    )
+    names = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}
+    assert candidates(device, call)[0] == names[taken]
 
 
 def test_a_kernel_of_the_user_is_known_in_all_that_is_told(shell: Shell) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch._C import DispatchKey
 from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
+from dynamo_nb.target.attention import CALLS, Attention, candidates
 from dynamo_nb.target.devices import Device
 
 __all__ = ["NAMES", "Choices"]
@@ -23,23 +24,28 @@ NAMES = (
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_precompile_fn",
     "torch._inductor.select_algorithm:TritonTemplateCaller.info_dict",
-    "torch._ops:OpOverload.decompose",
     "torch._ops:OpOverload.py_impl",
+    "torch:ops.aten.scaled_dot_product_attention.default._op_dk",
+    "torch:ops.aten.scaled_dot_product_attention.default.py_kernels",
 )
 
 _ATTENTION = (
     "which attention kernel torch would call: {chosen} was taken, as for its dtypes and shapes on "
     "such a device"
 )
+_OLDER = "{text}, with the cuDNN of torch's wheels; with one up to 9.15 it would be {second}"
+_KERNELS = {
+    "cudnn": "cuDNN's attention",
+    "flash": "flash attention",
+    "efficient": "memory-efficient attention",
+    "math": "the plain formula",
+}
 _AUTOTUNED = (
     "which of {count} candidates would be the fastest for `{op}`: {chosen} was taken, the largest "
     "tile of a template"
 )
 
-_FLASH_DTYPES = (torch.float16, torch.bfloat16)
-_FLASH_HEAD = 256  # the widest head that flash attention takes
 _ELEMENT = 4  # bytes of an element of a tile in shared memory, at most in what is common
-_ALIGNED = 8  # elements to which flash attention's heads are padded
 
 
 class Choices:
@@ -66,6 +72,7 @@ class Choices:
         Without one torch takes the plain formula, which no such GPU would run.
         """
         op = torch.ops.aten.scaled_dot_product_attention.default
+        key = DispatchKey.CompositeImplicitAutograd
 
         def attention(
             q: Any,
@@ -78,23 +85,28 @@ class Choices:
             scale: float | None = None,
             enable_gqa: bool = False,
         ) -> Any:
-            if q.device.type == "cuda" and q.dim() == 4 and not enable_gqa:
-                if self._is_flash(q, attn_mask):
-                    self._note(_ATTENTION.format(chosen="flash attention"))
-                    return _flash(q, k, v, dropout_p, is_causal, scale)
-                self._note(_ATTENTION.format(chosen="memory-efficient attention"))
-                return _efficient(q, k, v, attn_mask, dropout_p, is_causal, scale)
+            call = Attention(
+                q=q,
+                k=k,
+                v=v,
+                mask=attn_mask,
+                dropout=dropout_p,
+                causal=is_causal,
+                scale=scale,
+                grouped=enable_gqa,
+            )
+            chosen, *others = (
+                candidates(self._device, call) if q.device.type == "cuda" else ["math"]
+            )
+            if chosen in CALLS:
+                self._note(_attention_text(chosen, others[0]))
+                return CALLS[chosen](call)
             given = (q, k, v, attn_mask, dropout_p, is_causal)
-            return op.decompose(*given, scale=scale, enable_gqa=enable_gqa)
+            return op._op_dk(key, *given, scale=scale, enable_gqa=enable_gqa)  # not this function
 
-        key = DispatchKey.CompositeImplicitAutograd
         op.py_kernels.pop(key, None)
         op._dispatch_cache.clear()
         op.py_impl(key)(attention)
-
-    def _is_flash(self, q: torch.Tensor, mask: Any) -> bool:
-        fits = q.dtype in _FLASH_DTYPES and mask is None and q.shape[-1] <= _FLASH_HEAD
-        return fits and self._device.capability >= (8, 0)
 
     # ------------------------------------------------------------------ templates
 
@@ -127,20 +139,6 @@ def _rank(choice: Any, shared: int) -> tuple[bool, int]:
     return taken > shared, -rows * columns
 
 
-def _flash(q: Any, k: Any, v: Any, dropout: float, is_causal: bool, scale: float | None) -> Any:
-    width = q.shape[-1]
-    factor = scale if scale is not None else width**-0.5
-    padding = -width % _ALIGNED
-    if padding:
-        q, k, v = (torch.nn.functional.pad(t, (0, padding)) for t in (q, k, v))
-    op = torch.ops.aten._scaled_dot_product_flash_attention.default
-    output = op(q, k, v, dropout, is_causal, False, scale=factor)[0]
-    return output[..., :width] if padding else output
-
-
-def _efficient(
-    q: Any, k: Any, v: Any, mask: Any, dropout: float, is_causal: bool, scale: float | None
-) -> Any:
-    trains = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
-    op = torch.ops.aten._scaled_dot_product_efficient_attention.default
-    return op(q, k, v, mask, trains, dropout, is_causal, scale=scale)[0]
+def _attention_text(chosen: str, second: str) -> str:
+    text = _ATTENTION.format(chosen=_KERNELS[chosen])
+    return _OLDER.format(text=text, second=_KERNELS[second]) if chosen == "cudnn" else text

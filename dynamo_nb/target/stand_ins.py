@@ -64,9 +64,28 @@ def _efficient_backward(
     return (*map(_laid_out, grads), None)
 
 
+def _cudnn(q: Any, k: Any, v: Any, mask: Any, _: bool, *rest: Any, **options: Any) -> Any:
+    dropout, causal = (*rest, *(0.0, False)[len(rest) :])[:2]
+    output, log = _forward(q, k, v, dropout, causal, attn_mask=mask, scale=options.get("scale"))
+    state = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)
+    log = log.contiguous().unsqueeze(-1)
+    return _as(q, output), log, None, None, q.shape[2], k.shape[2], *state, None
+
+
+def _cudnn_backward(
+    grad: Any, q: Any, k: Any, v: Any, out: Any, log: Any, *rest: Any, **options: Any
+) -> Any:
+    _, _, mask, _, _, _, _, dropout, causal = rest
+    given = grad, q, k, v, out, log.squeeze(-1), dropout, causal
+    grads = _backward(*given, attn_mask=mask, scale=options.get("scale"))
+    return tuple(map(_as, (q, k, v), grads))
+
+
 STAND_INS: dict[Any, Callable[..., Any]] = {
     _aten._scaled_dot_product_flash_attention.default: _flash,
     _aten._scaled_dot_product_flash_attention_backward.default: _flash_backward,
+    _aten._scaled_dot_product_cudnn_attention.default: _cudnn,
+    _aten._scaled_dot_product_cudnn_attention_backward.default: _cudnn_backward,
     _aten._scaled_dot_product_efficient_attention.default: _efficient,
     _aten._scaled_dot_product_efficient_attention_backward.default: _efficient_backward,
 }
