@@ -890,9 +890,31 @@ def test_an_interrupt_while_waiting_ends_the_worker():
     assert worker.pid is None
 
 
-def test_a_cell_that_compiles_nothing_says_so(shell):
+def test_a_cell_that_compiles_nothing_says_whose_kernels_are_shown(shell):
     shell.run("import torch\nx = torch.randn(8)\ndef f(x):\n    return x + 1\n")
+    shell.run("%%dynamo --fresh --backend eager\nf(x)")
+    shell.run("%%dynamo --target cuda:90 --backend eager\nf(x)")
+    (note,) = shell.record.notes
+    assert (note.panel, note.message) == (
+        "kernels for cuda:90 of 0/0",
+        "cell [2] compiled it: run this one with --fresh to take its graph to the target",
+    )
     shell.run(magic("--target cuda:90") + "f(x)")
-    ran = shell.run("%%dynamo --target cuda:90 --backend eager\nf(x)")
-    said = "note: no kernels for cuda:90 (the cell compiled no graph anew: run it with --fresh"
-    assert said in " ".join(ran.report.split())
+    ran = shell.run("%%dynamo --target cuda:90 --backend eager --interpret\nf(x)")
+    ((_, target),) = targets(shell.record)["cuda:90"]
+    assert target.kernels
+    report = " ".join(ran.report.split())
+    assert (
+        "no new kernels for cuda:90 of 0/0 (those shown are from its compile in cell [4])" in report
+    )
+    assert (
+        "no check of the kernels of 0/0 (cell [4] compiled it: run this one with --fresh" in report
+    )
+
+
+def test_a_cell_that_could_not_be_compiled_is_not_told_to_be_fresh(shell):
+    shell.run("import torch\nlstm = torch.nn.LSTM(4, 4)\ndef f(x):\n    return lstm(x)[0] + 1\n")
+    ran = shell.run("%%dynamo --target cuda:90\nf(torch.randn(2, 2, 4))")
+    (note,) = shell.record.notes
+    assert note.message == "the cell compiled no graph; the report says what hindered it"
+    assert "--fresh" not in ran.report

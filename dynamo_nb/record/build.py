@@ -28,6 +28,7 @@ from dynamo_nb.record.places import Places, innermost
 from dynamo_nb.record.run import Called, Run
 from dynamo_nb.record.schedule import finish_schedule
 from dynamo_nb.record.steps import finish_steps
+from dynamo_nb.record.target_texts import target_notes
 from dynamo_nb.record.targets import finish_targets
 from dynamo_nb.record.timings import RawTiming, placed
 from dynamo_nb.record.types import (
@@ -140,7 +141,7 @@ class Builder:
             calls=calls,
             cache=cache_states(self.caches, {**self.earlier, **known}, calls, self.places),
             compiled_objects=self.run.compiled_objects,
-            notes=self.run.notes,
+            notes=[*self.run.notes, *target_notes(self.run.options, compiles)],
             error=_located(self.run.error, compiles),
             unparsed=dict(sorted(self.unparsed.items())),
             metrics={"seconds": self.run.seconds},

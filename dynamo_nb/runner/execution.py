@@ -173,7 +173,6 @@ class Execution:
     def _collect(self, targeting: Targeting) -> None:
         with progress.saying(self._shell) as say:
             self.events.extend(targeting.events(say))
-        self.run.notes.extend(targeting.notes)
 
     def _find_compiled_objects(self) -> None:
         if not self.started:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from dynamo_nb.events import Event
 from dynamo_nb.options import Options
-from dynamo_nb.record.types import Note
 from dynamo_nb.target import client
 from dynamo_nb.target.devices import DEVICES
 from dynamo_nb.target.jobs import COMPILE, INTERPRET, Answer, Job
@@ -22,8 +21,6 @@ _UNKNOWN = (
     "which configuration an autotuner would choose: the first that fits was compiled",
     "what cuBLAS, cuDNN and the like would launch for an extern call",
 )
-_NOTHING = "the cell compiled no graph"
-_NOT_ANEW = f"{_NOTHING} anew: run it with --fresh to take its graphs to the target"
 
 #: Seconds after which an interpreter is given up: it is there for small inputs.
 PATIENCE = 120
@@ -84,15 +81,6 @@ class Targeting:
             )
             for sent in self._sent
         ]
-
-    @property
-    def notes(self) -> list[Note]:
-        """What the report lacks: there was no graph to take anywhere."""
-        if self._sent:
-            return []
-        message = _NOTHING if self._options.fresh else _NOT_ANEW
-        panel = f"kernels for {', '.join(self._options.target)}"
-        return [Note(hook="", panel=panel, message=message)]
 
     def _data(self, sent: _Sent, say: Callable[[str], None]) -> dict[str, Any]:
         graph, device = sent.graph, DEVICES[sent.spec]
