@@ -66,6 +66,7 @@ def test_an_extern_call_has_its_bytes_and_torch_s_own_count_of_operations(step: 
     assert sum(kernel.reads.values()) == 2 * SIZE + 16 * 4
     assert list(kernel.writes.values()) == [SIZE]
     assert kernel.flops == 2 * 16**3
+    assert kernel.replaces == 2  # mm and add
     assert kernel.intensity == pytest.approx(2 * 16**3 / (3 * SIZE + 16 * 4))
 
 
@@ -74,7 +75,10 @@ def test_a_fused_kernel_counts_the_operations_of_its_loops(step: Compile):
     # relu; amax, sub, exp, sum; div, mul, sum
     assert kernel.flops == 8 * 16 * 16
     assert kernel.replaces == 4  # relu, softmax, mul, sum
-    assert step.eager_operators["post_grad.forward"] == 5
+    assert step.eager_operators == {
+        "post_grad.forward": 6,  # and mm, add
+        "post_grad.backward": 8,  # those of the test below, and mm
+    }
 
 
 def test_backward_counts_what_eager_runs_and_nothing_that_is_computed_again(step: Compile):

@@ -320,6 +320,8 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
         binary = target.binary(own)
         assert not binary.error
         assert "tl.store(y_ptr + offsets" in own.code
+        # y comes from `empty_like`, and is only written
+        assert [sum(side.values()) for side in (own.reads, own.writes)] == [4000, 4000]
         assert len(binary.candidates) == (2 if call == "g(x)" else 1)
         assert binary.config["BLOCK"] == (64 if call == "g(x)" else 128)
         assert binary.grid == ["16" if call == "g(x)" else "8"]

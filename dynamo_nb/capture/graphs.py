@@ -8,6 +8,7 @@ from typing import Any
 from torch import fx
 
 from dynamo_nb.capture.nodes import graph_nodes
+from dynamo_nb.capture.operators import count_operators
 from dynamo_nb.capture.plain import Place, place_of_instruction
 from dynamo_nb.capture.recorder import Hooked, Recorder
 
@@ -20,13 +21,15 @@ _PLACES: dict[fx.Node, list[Place]] = {}
 def _emit_graph(
     recorder: Recorder, stage: str, module: fx.GraphModule, direction: str = ""
 ) -> None:
+    graph = module.graph
     recorder.emit(
         "graph",
         {
             "stage": stage,
             "direction": direction,
-            "graph_id": id(module.graph),
-            "nodes": graph_nodes(module.graph, _PLACES if stage == "dynamo" else {}),
+            "graph_id": id(graph),
+            "nodes": graph_nodes(graph, _PLACES if stage == "dynamo" else {}),
+            "operators": count_operators(graph, stage),
         },
     )
 

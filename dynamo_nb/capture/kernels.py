@@ -6,7 +6,18 @@ from typing import Any
 
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["extern_nodes", "install_kernel_code", "install_kernel_nodes"]
+__all__ = ["extern_nodes", "install_kernel_code", "install_kernel_nodes", "is_view"]
+
+#: Calls for which Inductor's generators write code without a word of where it is from, by class
+#: (`torch/_inductor/ir.py`, 2.13), with the name that it has in the code where it has no other.
+_SILENT = {
+    "DeviceCopy": "aten.copy_",
+    "IndexPutFallback": "aten.index_put_",
+    "InplaceBernoulliFallback": "aten.bernoulli_",
+    "InplaceCopyFallback": "aten.copy_",
+    "ScatterFallback": "aten.scatter_",
+    "_CollectiveKernel": "torch.ops._c10d_functional",
+}
 
 
 def install_kernel_code(hooked: Hooked) -> None:
@@ -37,29 +48,53 @@ def install_kernel_nodes(hooked: Hooked) -> None:
     """Watch each kernel call site's provenance; needs no config, works for lazy backwards too.
 
     `torch/_inductor/debug.py: set_kernel_post_grad_provenance_tracing` (2.13) is imported by name
-    into both code generators, so it is watched at each place.
+    into both code generators, so it is watched at each place. Some calls don't come by there, but
+    each comes by `Scheduler.codegen_extern_call`.
     """
-    from torch._inductor import debug
+    from torch._inductor import debug, scheduler
     from torch._inductor.codegen import cpp, triton
 
     recorder = hooked.recorder
 
-    def before(
-        schedule: Any, kernel_name: str, is_extern: bool = False, *_: Any, **__: Any
-    ) -> None:
+    def emit(schedule: Any, name: str, is_extern: bool) -> None:
         recorder.emit(
             "kernel_nodes",
             {
-                "name": kernel_name,
-                "is_extern": bool(is_extern),
+                "name": name,
+                "is_extern": is_extern,
                 "nodes": _extern_origins(schedule) if is_extern else _fused_origins(schedule),
                 "ops": _operations(schedule, is_extern),
                 "direction": recorder.graph,
             },
         )
 
+    def before(
+        schedule: Any, kernel_name: str, is_extern: bool = False, *_: Any, **__: Any
+    ) -> None:
+        if not (is_extern and is_view(schedule)):
+            emit(schedule, kernel_name, bool(is_extern))
+
+    def on_call(_: Any, __: Any, scheduled: Any, *___: Any, **____: Any) -> None:
+        name = _silent_name(scheduled.node)
+        if name:
+            emit(scheduled.node, name, True)
+
+    hooked.around(scheduler.Scheduler, "codegen_extern_call", after=on_call)
     for owner in (debug, cpp, triton):
         hooked.around(owner, "set_kernel_post_grad_provenance_tracing", before=before)
+
+
+def is_view(kernel: Any) -> bool:
+    """Tell whether an extern call only looks at memory in another way."""
+    return bool(getattr(getattr(kernel, "op_overload", None), "is_view", False))
+
+
+def _silent_name(kernel: Any) -> str:
+    """Return what an extern call is in the code if nothing was said of it, else nothing."""
+    kinds = [kind.__name__ for kind in type(kernel).__mro__ if kind.__name__ in _SILENT]
+    if not kinds:
+        return ""
+    return str(getattr(kernel, "python_kernel_name", None) or _SILENT[kinds[0]])
 
 
 def _extern_origins(kernel: Any) -> list[str]:
@@ -70,13 +105,15 @@ def _extern_origins(kernel: Any) -> list[str]:
 def extern_nodes(kernel: Any) -> list[Any]:
     """Return the FX nodes that an extern call computes.
 
-    `origin_node` is missing where it has several results; then `origins` holds what led to it, too.
+    `origin_node` is missing where it has several results or none; then `origins` holds what led to
+    it, too.
     """
     if kernel.origin_node is not None:
         return [kernel.origin_node]
     operator = getattr(kernel, "op_overload", None)
-    own = [node for node in kernel.origins if operator is not None and node.target is operator]
-    return own or list(kernel.origins)
+    origins = [node for node in kernel.origins if _is_own(node)]
+    own = [node for node in origins if operator is not None and node.target is operator]
+    return own or [node for node in origins if not any(user in origins for user in node.users)]
 
 
 def _operations(schedule: Any, is_extern: bool) -> list[str]:
@@ -88,4 +125,12 @@ def _operations(schedule: Any, is_extern: bool) -> list[str]:
 
 def _fused_origins(schedule: Any) -> list[str]:
     nodes = [item.node for item in schedule if getattr(item, "node", None) is not None]
-    return list(dict.fromkeys(origin.name for node in nodes for origin in node.origins))
+    origins = (origin for node in nodes for origin in node.origins if _is_own(origin))
+    return list(dict.fromkeys(origin.name for origin in origins))
+
+
+def _is_own(node: Any) -> bool:
+    """Tell whether a node is of the graph under way: a branch has those that lead up to it, too."""
+    from torch._inductor.virtualized import V
+
+    return node.graph is V.graph.module.graph

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
 
+from dynamo_nb.capture.operators import inner_graphs, is_backward, operators_of
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.work import dtype_of, flops_of, hint
+
+if TYPE_CHECKING:
+    from dynamo_nb.capture.accesses import Accesses
 
 __all__ = ["install_schedule"]
 
@@ -55,7 +59,7 @@ def install_schedule(hooked: Hooked) -> None:
 
     def on_codegen(_: Any, schedule: Any) -> None:
         try:
-            found = _schedule(schedule, declined.pairs)
+            found = _schedule(schedule, declined.pairs, recorder.graph)
             recorder.emit("schedule", {"direction": recorder.graph, **found})
         finally:
             declined.clear()
@@ -65,33 +69,39 @@ def install_schedule(hooked: Hooked) -> None:
     hooked.around(scheduler.Scheduler, "codegen", after=on_codegen)
 
 
-def _schedule(schedule: Any, declined: dict[tuple[str, str], str]) -> dict[str, Any]:
+def _schedule(
+    schedule: Any, declined: dict[tuple[str, str], str], direction: str
+) -> dict[str, Any]:
     from torch._inductor.virtualized import V
 
+    from dynamo_nb.capture.accesses import accesses, capacity  # of torch, what may move
+
     graph = V.graph
-    groups = [_group(node) for node in schedule.nodes]
+    groups = [_group(node, *accesses(node)) for node in schedule.nodes]
     touched = {name for group in groups for side in ("reads", "writes") for name in group[side]}
     return {
         "groups": groups,
+        "sizes": {name: capacity(name) for name in touched},
         "buffers": list(_buffers(graph, touched)),
         "unfused": list(_unfused(schedule.nodes, declined)),
         "in_place": dict(graph.wrapper_code.reuses),
         "folded": dict(_folded(graph.module.graph)),
+        "operators": dict(_operators(graph.module.graph, direction)),
     }
 
 
 # ------------------------------------------------------------------ groups
 
 
-def _group(node: Any) -> dict[str, Any]:
-    """Return one thing that is scheduled: its operations, its buffers with the bytes of each."""
+def _group(node: Any, reads: Accesses, writes: Accesses) -> dict[str, Any]:
+    """Return one thing that is scheduled: its operations, and what it does to which buffers."""
     parts = list(node.get_nodes())
     return {
         "ops": [part.get_name() for part in parts],
         "nodes": list(dict.fromkeys(name for part in parts for name in _origins(part))),
         "loops": _loops(node),
-        "reads": _constants(node) | _accesses(node, include_reads=True, include_writes=False),
-        "writes": _accesses(node, include_reads=False, include_writes=True),
+        "reads": reads,
+        "writes": writes,
         "flops": flops_of(parts),
         "dtype": dtype_of(parts),
     }
@@ -110,24 +120,6 @@ def _loops(node: Any) -> list[list[str]]:
         [str(size) for size in side] if isinstance(side, tuple | list) else [str(side)]
         for side in sizes
     ]
-
-
-def _accesses(node: Any, **sides: bool) -> dict[str, int]:
-    """Return the bytes of each buffer as Inductor estimates them: each is read or written once.
-
-    What one operation of the group leaves for another is not counted.
-    """
-    accesses = node.get_read_write_buffer_accesses(**sides)
-    return {name: int(size) for name, size in accesses.items() if size}
-
-
-def _constants(node: Any) -> dict[str, int]:
-    """Return the bytes of the constants that a group reads; Inductor's estimate has none."""
-    from torch._inductor.virtualized import V
-
-    constants = V.graph.constants
-    read = {dep.name for dep in node.read_writes.reads}
-    return {name: constants[name].nbytes for name in sorted(read) if name in constants}
 
 
 # ------------------------------------------------------------------ buffers
@@ -230,6 +222,13 @@ def _handed_on(writers: list[Any], readers: list[Any]) -> list[str]:
     return sorted(written & read)
 
 
+def _operators(graph: fx.Graph, direction: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the operators that each node is part of; not what the forward does for backward."""
+    for node in graph.nodes:
+        if direction != "forward" or not is_backward(node.meta):
+            yield node.name, operators_of(node)
+
+
 def _folded(graph: fx.Graph) -> Iterator[tuple[str, str]]:
     """Yield the nodes that need no kernel, each with why; some of them get one all the same."""
     for node in graph.nodes:
@@ -240,12 +239,16 @@ def _folded(graph: fx.Graph) -> Iterator[tuple[str, str]]:
 def _needless(node: fx.Node) -> str:
     """Return why a call node may come to nothing by itself, in a word of the record's `Folded`."""
     value = node.meta.get("val")
+    if isinstance(value, torch.Tensor) and _is_empty(value):
+        return "empty"
     if node.target is operator.getitem:
         return "result"
     if getattr(node.target, "is_view", False):
         return "view"
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float | bool):
         return "size"
+    if inner_graphs(node):
+        return "graphs"
     if value is None:
         return "effect"
     if not node.users:
@@ -255,3 +258,7 @@ def _needless(node: fx.Node) -> str:
     ):
         return "constant"
     return ""
+
+
+def _is_empty(value: torch.Tensor) -> bool:
+    return any(isinstance(size, int) and size == 0 for size in value.shape)

@@ -15,22 +15,27 @@ import torch
 from torch.autograd import profiler, profiler_legacy
 from torch.autograd.profiler import record_function
 
+from dynamo_nb.capture.operators import LAUNCH_NOTHING
+
 __all__ = ["kernel_times", "launches"]
 
+#: Globals of generated code by which it calls what it did not generate.
+_NAMESPACES = ("aten", "extern_kernels", "torch")
+#: Operators whose overload for tensors is made of several others, though another one is not.
+_MOSTLY_COMPOSITE = ("isfinite", "linalg_pinv", "repeat_interleave")
 #: Before the names of what the profiler is told of generated code.
 _OURS = "dynamo_nb:"
 #: Seconds for which kernels are profiled, and how many calls at most.
 _SECONDS = 0.3
 _CALLS = 20
-#: Operators that launch nothing: they allocate, or look at what is there.
-_NO_WORK = ("empty", "resize_", "set_", "resolve_", "is_", "item", "_local_scalar_dense", "detach")
 
 
 def launches(work: Callable[[], None], device: str) -> int | None:
     """Return how many kernels one call launches: generated ones, extern calls, and operators.
 
-    On a GPU its kernels are counted. On the CPU an operator counts by those that it is made of;
-    views and allocations do not count. None where the profiler fails, or may not look at the GPU.
+    On a GPU its kernels are counted. On the CPU an operator is one, and one that is no more than a
+    name for others is those; views and allocations do not count. None where the profiler fails, or
+    may not look at the GPU.
     """
     try:
         with _named_kernels(), _profiler() as profiled:
@@ -59,7 +64,8 @@ def kernel_times(work: Callable[[], None], device: str) -> list[dict[str, Any]]:
         return []
     if device == "cuda":
         return _added((("", e.name, e.time_range.elapsed_us()) for e in _on_gpu(events)), runs)
-    ours = [event for event in _on_cpu(events) if event.name.startswith(_OURS)]
+    named = (event for event in _on_cpu(events) if event.name.startswith(_OURS))
+    ours = [event for event in named if _work_in(event)]
     return _added((_told(event, modules) for event in ours), runs)
 
 
@@ -113,32 +119,53 @@ def _on_gpu(events: Iterable[Any]) -> list[Any]:
 
 
 def _work_in(event: Any) -> int:
-    """Return how many kernels an event of the profiler stands for."""
+    """Return how many kernels an event of the profiler stands for.
+
+    An operator with a kernel is one, whatever operators it is made of on the CPU.
+    """
     if event.name.startswith(_OURS):
-        return 1
-    inside = sum(map(_work_in, event.cpu_children))
-    return max(inside, 1) if _has_kernel(event.name) else inside
+        return int(not _is_view(event.name.removeprefix(_OURS).partition(":")[2]))
+    return 1 if _has_kernel(event.name) else sum(map(_work_in, event.cpu_children))
 
 
 @functools.cache
 def _has_kernel(name: str) -> bool:
-    """Tell whether an operator does work of its own: composite ones and views do not."""
+    """Tell whether an operator does work of its own: composite ones and views do not.
+
+    An event does not tell the overload: where some are composite, those are names of one operator.
+    """
     namespace, _, operator = name.partition("::")
-    if namespace != "aten" or operator.startswith(_NO_WORK):
+    if not operator or operator.startswith(LAUNCH_NOTHING) or operator in _MOSTLY_COMPOSITE:
         return False
+    if namespace != "aten":  # an operator of the user's
+        return bool(torch._C._jit_get_schemas_for_operator(name))
     packet = getattr(torch.ops.aten, operator, None)
     overloads = [getattr(packet, each) for each in packet.overloads()] if packet else []
-    return bool(overloads) and not any(map(_is_view_or_composite, overloads))
+    if any(each.is_view or torch.Tag.inplace_view in each.tags for each in overloads):
+        return False
+    return not all(_is_composite(each) for each in overloads if not _is_variant(each))
 
 
-def _is_view_or_composite(overload: Any) -> bool:
-    if overload.is_view:
-        return True
+def _is_variant(overload: Any) -> bool:
+    """Tell whether an overload is another one with a place for its result, or with named dims."""
+    name = overload._overloadname.lower()
+    return name.endswith("out") or "names" in name or "dimname" in name
+
+
+def _is_composite(overload: Any) -> bool:
     key = "CompositeImplicitAutograd"
     try:
         return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), key)
     except RuntimeError:  # some overloads are Python's alone
         return False
+
+
+def _is_view(path: str) -> bool:
+    """Tell whether a call of generated code only looks at memory: `torch.ops.aten.view.default`."""
+    found: Any = torch.ops
+    for name in path.removeprefix("torch.ops.").split("."):
+        found = getattr(found, name, None) if path.startswith("torch.ops.") else None
+    return bool(getattr(found, "is_view", False))
 
 
 # ------------------------------------------------------------------ generated code
@@ -167,8 +194,8 @@ def _named_kernels() -> Iterator[list[ModuleType]]:
 def _watched(module: ModuleType, prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in vars(module).items():
-        if name in ("extern_kernels", "torch"):
-            found[name] = _Path(value, name, prefix, is_inside=name == "extern_kernels")
+        if name in _NAMESPACES:
+            found[name] = _Path(value, name, prefix, is_inside=name != "torch")
         elif name.startswith("cpp_") and callable(value):
             found[name] = _told_by_profiler(value, prefix + name)
     return found

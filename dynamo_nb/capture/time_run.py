@@ -199,14 +199,17 @@ def _work(function: Callable[..., Any], again: Again, trains: bool) -> Callable[
     """
     leaves = [tensor for tensor in again.tensors if tensor.is_leaf and tensor.requires_grad]
     fresh = [leaf for leaf in leaves if leaf.grad is None] if trains else []
+    ones: list[torch.Tensor] = []  # no part of the call
 
     def work() -> None:
         for leaf in fresh:
             leaf.grad = None
         result = function(*again.args, **again.kwargs)
         outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad] if trains else []
+        if outputs and not ones:
+            ones.extend(map(torch.ones_like, outputs))
         if outputs:
-            torch.autograd.backward(outputs, [torch.ones_like(output) for output in outputs])
+            torch.autograd.backward(outputs, ones)
 
     return work
 

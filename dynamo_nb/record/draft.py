@@ -70,7 +70,7 @@ class Draft:
     kernel_nodes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     kernel_calls: dict[tuple[str, str], int] = field(default_factory=dict)
     extern_kernels: set[tuple[str, str]] = field(default_factory=set)
-    kernel_ops: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    kernel_ops: dict[tuple[str, str], list[list[str]]] = field(default_factory=dict)
     raw_schedules: list[dict[str, Any]] = field(default_factory=list)
     kernels: list[Kernel] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)

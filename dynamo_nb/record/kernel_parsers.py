@@ -32,7 +32,7 @@ def _kernel_nodes(builder: Builder, event: Event) -> None:
     key = (data["direction"], data["name"])
     nodes = draft.kernel_nodes.setdefault(key, [])
     nodes += [node for node in data["nodes"] if node not in nodes]
-    draft.kernel_ops.setdefault(key, []).extend(data.get("ops", ()))
+    draft.kernel_ops.setdefault(key, []).append(data.get("ops", []))
     draft.kernel_calls[key] = draft.kernel_calls.get(key, 0) + 1
     if data["is_extern"]:
         draft.extern_kernels.add(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +13,6 @@ from dynamo_nb.record.draft import Draft
 from dynamo_nb.record.types import Buffer, Folded, Graph, Kernel, Node, NotFused
 
 __all__ = ["finish_schedule", "graph_of"]
-
-#: An operator that eager runs: its name, and which one of that name.
-_Operator = tuple[str, str]
 
 #: A line of output code in which a buffer takes over another's memory.
 _REUSE = re.compile(
@@ -31,30 +28,51 @@ def graph_of(direction: str) -> str:
 def finish_schedule(draft: Draft) -> None:
     """Give a draft's kernels what the scheduler knows, and list buffers and what is not fused."""
     graphs = {graph.name: graph for graph in draft.graphs if graph.stage == "post_grad"}
+    schedules: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for raw in draft.raw_schedules:
-        graph = graphs.get(graph_of(raw["direction"]))
-        if graph is not None:
-            _finish(draft, raw, graph)
+        schedules[graph_of(raw["direction"])].append(raw)
+    for name, found in schedules.items():
+        if name in graphs:
+            _finish(draft, _joined(found), graphs[name])
     _mark_saved(draft, graphs)
+
+
+def _joined(schedules: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schedules of a graph and of the branches and loops in it as one, its own last.
+
+    Inductor names what is in a branch after it, so that no two buffers or operations are alike.
+    """
+    joined: dict[str, Any] = {
+        key: {name: item for raw in schedules for name, item in raw[key].items()}
+        for key in ("sizes", "in_place", "folded", "operators")
+    }
+    joined["unfused"] = []
+    joined["groups"] = []
+    for raw in schedules:
+        before = len(joined["groups"])
+        joined["groups"] += raw["groups"]
+        joined["unfused"] += [
+            (before + first, before + second, *rest) for first, second, *rest in raw["unfused"]
+        ]
+    joined["buffers"] = [item for raw in schedules for item in raw["buffers"]]
+    return {"direction": schedules[-1]["direction"], **joined}
 
 
 def _finish(draft: Draft, raw: dict[str, Any], graph: Graph) -> None:
     direction = raw["direction"]
-    of_op = {
-        op: name
-        for (where, name), ops in draft.kernel_ops.items()
-        if where == direction
-        for op in ops
-    }
-    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for group in raw["groups"]:
-        groups[_kernel_of(group, of_op)].append(group)
-    operators = _operators(draft, raw, graph)
+    launches = {name: ops for (where, name), ops in draft.kernel_ops.items() if where == direction}
+    of_op = {op: name for name, each in launches.items() for ops in each for op in ops}
+    raw["operators"] = _without_repeats(raw["operators"], draft, graph)
+    of_group = {op: group for group in raw["groups"] for op in group["ops"]}
     for index, kernel in enumerate(draft.kernels):
         if kernel.graph == graph.name:
-            draft.kernels[index] = _with_work(kernel, groups[kernel.name], operators)
+            groups = [
+                list({id(of_group[op]): of_group[op] for op in ops if op in of_group}.values())
+                for ops in launches.get(kernel.name, ())
+            ]
+            draft.kernels[index] = _with_work(kernel, groups, raw)
     kernels = [kernel for kernel in draft.kernels if kernel.graph == graph.name]
-    draft.eager_operators[graph.name] = _eager_operators(kernels, operators)
+    draft.eager_operators[graph.name] = _eager_operators(draft, graph, kernels)
     draft.buffers += _buffers(draft, raw, graph, kernels)
     draft.folded += _folded(raw, graph, kernels)
     draft.unfused += _unfused(raw, graph, of_op)
@@ -67,16 +85,16 @@ def _kernel_of(group: dict[str, Any], of_op: dict[str, str]) -> str:
 # ------------------------------------------------------------------ kernels
 
 
-def _with_work(
-    kernel: Kernel, groups: list[dict[str, Any]], operators: dict[str, _Operator]
-) -> Kernel:
+def _with_work(kernel: Kernel, launches: list[list[dict[str, Any]]], raw: dict[str, Any]) -> Kernel:
+    """Return a kernel with the work of its launches, each of which does some groups."""
+    groups = [group for launch in launches for group in launch]
     return replace(
         kernel,
-        reads=_added(group["reads"] for group in groups),
-        writes=_added(group["writes"] for group in groups),
+        reads=_added([_bytes(launch, "reads", raw["sizes"]) for launch in launches]),
+        writes=_added([_bytes(launch, "writes", raw["sizes"]) for launch in launches]),
         flops=_total([group["flops"] for group in groups]),
         dtype=next((group["dtype"] for group in groups if "dtype" in group), kernel.dtype),
-        replaces=_eager_operators([kernel], operators),
+        replaces=_count_operators(raw["operators"], kernel.nodes),
     )
 
 
@@ -85,51 +103,60 @@ def _total(counts: list[int | None]) -> int | None:
     return sum(known) if known and len(known) == len(counts) else None
 
 
-def _added(sizes: Any) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in sizes:
-        for name, size in each.items():
-            total[name] = total.get(name, 0) + size
-    return total
+def _bytes(groups: list[dict[str, Any]], side: str, sizes: dict[str, int]) -> dict[str, int]:
+    """Return the bytes of each buffer that groups of one launch read, or write.
 
-
-def _operators(draft: Draft, raw: dict[str, Any], graph: Graph) -> dict[str, _Operator]:
-    """Return the operator of eager that each node of a graph is, or is a part of.
-
-    Views do no work, and what backward computes again of the forward, eager has kept.
+    What several of them come to counts once; other parts of a buffer add up to all of it at most.
     """
-    joint = (node for each in draft.graphs if each.stage == "joint" for node in each.nodes)
-    forward = {node.name for node in joint if not node.is_backward}
+    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for group in groups:
+        for name, found in group[side].items():
+            places[name].update(found)
     return {
-        node.name: _operator(node)
-        for node in graph.nodes
-        if not raw["folded"].get(node.name) and not _is_again(node, graph, forward)
+        name: min(sum(found.values()), sizes.get(name) or sum(found.values()))
+        for name, found in places.items()
     }
 
 
-def _operator(node: Node) -> _Operator:
-    """Return what tells an operator from others.
+def _added(launches: list[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in launches:
+        total.update(each)
+    return dict(total)
 
-    Nodes that one was decomposed into share its name and their place in Dynamo's graph.
+
+def _eager_operators(draft: Draft, graph: Graph, kernels: list[Kernel]) -> int:
+    """Return how many operators eager runs: those of the graph before Inductor's passes.
+
+    That one has what is folded into constants, too. Where it was not seen, those of the kernels.
     """
-    if node.original_aten in ("", node.target) or not node.origins:
-        return node.target, node.name
-    return node.original_aten, node.origins[-1]
+    for raw in draft.raw_graphs:
+        counts = raw.get("operators", {})
+        if graph.direction in counts:
+            return int(counts[graph.direction])
+    return sum(kernel.replaces for kernel in kernels)
 
 
-def _eager_operators(kernels: list[Kernel], operators: dict[str, _Operator]) -> int:
-    """Return how many operators eager runs for kernels; each extern call is one."""
-    fused = [kernel for kernel in kernels if kernel.language != "extern"]
-    names = {name for kernel in fused for name in kernel.nodes}
-    found = {operators[name] for name in names if name in operators}
-    calls = sum(kernel.calls for kernel in kernels if kernel.language == "extern")
-    return len(found) + calls
+def _without_repeats(
+    operators: dict[str, list[str]], draft: Draft, graph: Graph
+) -> dict[str, list[str]]:
+    """Return the operators of nodes but for what backward computes again: eager has kept that."""
+    if graph.direction != "backward":
+        return operators
+    joint = (node for each in draft.graphs if each.stage == "joint" for node in each.nodes)
+    forward = {node.name for node in joint if not node.is_backward}
+    again = {node.name for node in graph.nodes if _is_again(node, forward)}
+    return {name: found for name, found in operators.items() if name not in again}
 
 
-def _is_again(node: Node, graph: Graph, forward: set[str]) -> bool:
-    """Tell whether backward computes a node of the joint graph's forward part again."""
+def _is_again(node: Node, forward: set[str]) -> bool:
+    """Tell whether a node of backward is one of the joint graph's forward part."""
     names = [origin.partition("/")[2] for origin in node.origins if origin.startswith("backward/")]
-    return graph.direction == "backward" and not forward.isdisjoint([*names, node.name])
+    return not forward.isdisjoint([*names, node.name])
+
+
+def _count_operators(operators: dict[str, list[str]], nodes: list[str]) -> int:
+    return len({operator for node in nodes for operator in operators.get(node, ())})
 
 
 # ------------------------------------------------------------------ buffers
@@ -193,7 +220,12 @@ def _unfused(raw: dict[str, Any], graph: Graph, of_op: dict[str, str]) -> Iterat
             reason=reason,
             buffers=buffers,
             bytes=sum(
-                writer["writes"].get(name, 0) + reader["reads"].get(name, 0) for name in buffers
+                side.get(name, 0)
+                for side in (
+                    _bytes([writer], "writes", raw["sizes"]),
+                    _bytes([reader], "reads", raw["sizes"]),
+                )
+                for name in buffers
             ),
             writer_nodes=writer["nodes"],
             reader_nodes=reader["nodes"],

@@ -130,7 +130,7 @@ def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
     key = data["direction"], data["name"]
     nodes = there.kernel_nodes.setdefault(key, [])
     nodes += [name for name in data["nodes"] if name not in nodes]
-    there.kernel_ops.setdefault(key, []).extend(data["ops"])
+    there.kernel_ops.setdefault(key, []).append(data["ops"])
     there.kernel_calls[key] = there.kernel_calls.get(key, 0) + 1
     if data["is_extern"]:
         there.extern_kernels.add(key)

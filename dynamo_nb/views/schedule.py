@@ -22,6 +22,8 @@ _FOLDED = {
     "constant": "put in where it is used",
     "dead": "nothing uses it",
     "effect": "it returns nothing",
+    "empty": "its result has no elements",
+    "graphs": "it runs graphs that have kernels of their own",
 }
 
 

@@ -37,12 +37,14 @@ class Kernel(Data, frozen=True):
     `language` is `cpp`, `triton` or `extern`; `graph` is the name of the post-grad graph whose
     `nodes` were fused into it; `calls` counts its call sites in the output code.
 
-    Over all its call sites, `reads` and `writes` have the bytes of each buffer, each counted once a
-    kernel, and `flops` the arithmetic operations, None where torch has no formula for an operator;
-    sizes that are symbols count with the values seen. `dtype` is the one by which a device's rate
-    for them is found: what is multiplied, `tf32` where float32 may be rounded to it. `replaces` is
-    how many operators eager would run for it, one launch each. `definitions` are the functions of
-    the user's that it consists of, where it was not generated.
+    Over all its call sites, `reads` and `writes` have the bytes of each buffer: those elements that
+    a launch comes to, each counted once, also where several of its loops do. What one of its loops
+    leaves for another is both written and read. `flops` are the floating-point operations, None
+    where torch has no formula for an operator; sizes that are symbols count with the values seen.
+    `dtype` is the one by which a device's rate for them is found: what is multiplied, `tf32` where
+    float32 may be rounded to it. `replaces` is how many operators eager would run for it, one
+    launch each. `definitions` are the functions of the user's that it consists of, where it was not
+    generated.
     """
 
     name: str
@@ -100,7 +102,8 @@ class Folded(Data, frozen=True):
 
     `why` is `view` (another way to look at memory), `result` (one of several results of a call),
     `size` (arithmetic on sizes, done in Python), `constant` (put in where it is used), `dead`
-    (nothing uses it), `effect` (it returns nothing); empty where that is not known.
+    (nothing uses it), `effect` (it returns nothing), `empty` (its result has no elements), `graphs`
+    (it runs graphs that have kernels of their own); empty where that is not known.
     """
 
     graph: str

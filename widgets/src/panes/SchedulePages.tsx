@@ -18,6 +18,8 @@ const FOLDED: Record<string, string> = {
   constant: "put in where it is used",
   dead: "nothing uses it",
   effect: "it returns nothing",
+  empty: "its result has no elements",
+  graphs: "it runs graphs that have kernels of their own",
 };
 
 export const directionOf = (graph: string): string => graph.split(".")[1] ?? "";
