@@ -248,6 +248,21 @@ def test_only_hopper_multiplies_by_warp_group(shell):
     assert "wgmma" not in texts["cuda:80"]
     assert "mma.sync" in texts["cuda:80"]
     assert any("candidates" in text for text in found["cuda:90"].unknown)
+    (kernel,), (binary,) = found["cuda:90"].kernels, found["cuda:90"].binaries
+    columns = 256 // binary.config["BLOCK_M"] * 256 // binary.config["BLOCK_N"]
+    assert binary.grid == [str(columns)]
+    ptx = next(text for text in binary.texts if text.stage == "ptx")
+    computed = {
+        instruction: {
+            name
+            for text, number in zip(ptx.text.splitlines(), ptx.lines, strict=True)
+            if instruction in text and number
+            for name in binary.source_nodes[str(number)]
+        }
+        for instruction in ("wgmma.mma_async", "st.global")
+    }
+    assert computed == {"wgmma.mma_async": {"mm"}, "st.global": {"relu"}}
+    assert set(kernel.nodes) == {"mm", "relu"}
 
 
 def test_sizes_stay_symbols(shell):

@@ -204,6 +204,18 @@ def _inlined(here: str, caller: str) -> list[str]:
             ),
             [0, 0, 9, 0, 9, 0, 0, 10, 0, 10, 0, 9],
         ),
+        (  # a function beside the kernel counts for the line that calls it, as in LLVM IR
+            "ptx",
+            "\n".join(
+                [
+                    f"\t.loc 1 9 4 // {NAME}:9:4",
+                    f"\t.loc 1 27 4, function_name $L__s0, inlined_at 1 9 4 // {NAME}:27:4",
+                    "\tadd.s32 %r1;",
+                    *_inlined("2 60 1", "1 27 4"),
+                ]
+            ),
+            [0, 0, 9, 0, 9],
+        ),
         (  # two calls of the same that go on in turns: of the inner one it can't be known whose
             "ptx",
             "\n".join(

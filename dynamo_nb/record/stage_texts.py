@@ -34,8 +34,8 @@ _DEPTH = 12  # calls that may be inlined into each other
 def text_of(stage: str, text: str, kernel: str, file: str) -> dict[str, Any]:
     """Return a stage's text, and for each of its lines the line of the kernel's source, or 0.
 
-    `file` is where the source was when it was compiled. What is inlined from triton's and
-    Inductor's helpers counts for the line that calls it.
+    `file` is where the source was when it was compiled. What is inlined, from triton's and
+    Inductor's helpers or from functions beside the kernel, counts for the line that calls it.
     """
     lines = list(_without_debug(text.splitlines()))
     return {
@@ -119,7 +119,7 @@ def _locs(lines: list[str], place: re.Pattern[str]) -> dict[int, int]:
     for at, match in marks.items():
         here, caller = match.groups()
         line = _last(place, lines[at])
-        if not line and caller in seen:
+        if caller in seen:
             *others, line = seen[caller]
             line = 0 if any(seen[caller][other] > at for other in others) else line
         found[at] = line

@@ -35,6 +35,9 @@ __all__ = ["finish_targets"]
 #: What Inductor calls the variables of a kernel.
 _VARIABLE = re.compile(r"\btmp\d+\b")
 
+#: How the code of one of Inductor's templates is marked.
+_TEMPLATE = "@triton_heuristics.template("
+
 _DYNAMO = "dynamo"
 
 _OfGraph = TypeVar("_OfGraph", Buffer, Folded, Kernel, NotFused, OutputCode)
@@ -215,9 +218,24 @@ def _binary(
 def _source_nodes(
     kernel: Kernel, variables: dict[str, list[str]]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield lines of the kernel's source with the nodes that they compute, or that they store."""
-    for number, line in enumerate(kernel.code.splitlines(), 1):
+    """Yield lines of the kernel's source with the nodes that they compute, or that they store.
+
+    A template's own lines compute what was fused into it from no variable.
+    """
+    lines = kernel.code.splitlines()
+    start = next(
+        (at for at, line in enumerate(lines, 1) if line.startswith(_definition(kernel))), 0
+    )
+    known = {name for names in variables.values() for name in names}
+    own = [name for name in kernel.nodes if name not in known] if _TEMPLATE in kernel.code else []
+    for number, line in enumerate(lines[start:], start + 1):
         text = line.strip()
         used = _VARIABLE.findall(text)
         if used and text.startswith((f"{used[0]} = ", "tl.store(", "tl.atomic_add(")):
-            yield str(number), variables.get(used[0], [])
+            yield str(number), variables.get(used[0]) or own
+        elif own and text and not text.startswith("#"):
+            yield str(number), own
+
+
+def _definition(kernel: Kernel) -> str:
+    return f"def {kernel.name}("
