@@ -158,6 +158,21 @@ def test_what_the_cell_makes_on_the_cpu_is_made_on_the_target(shell):
         assert_compiled(target, "cuda")
 
 
+def test_a_number_is_an_argument_of_the_kernel_as_on_a_gpu(shell):
+    """Dynamo passes a float that changes as a tensor on the CPU; an array goes to the target."""
+    shell.run(
+        "import numpy, torch\nx = torch.randn(16)\ndef f(x, s):\n    return x * s + 1\n"
+        "def g(x, a):\n    return x + torch.from_numpy(a * 2)\n"
+    )
+    ran = shell.run(magic("--target cuda:90") + "f(x, 1.5)\nf(x, 2.5)\ng(x, numpy.ones(16))")
+    assert ran.error is None
+    (_, _), (_, number), (_, array) = targets(shell.record)["cuda:90"]
+    assert "= in_ptr1\n" in number.kernels[0].code
+    assert "tl.load(in_ptr1 + " in array.kernels[0].code
+    for target in (number, array):
+        assert_compiled(target, "cuda")
+
+
 def test_autocast_is_that_of_the_target(shell):
     """Around the call, or within what is compiled; what mm reads was cast to bfloat16."""
     shell.run(

@@ -49,7 +49,8 @@ class UntakableError(ValueError):
 class Input(Struct, kw_only=True):
     """What a placeholder stands for: a tensor, or a symbolic number `expr`.
 
-    Sizes and strides are integers or sympy expressions.
+    Sizes and strides are integers or sympy expressions. `is_number` tells of a number of Python,
+    which Dynamo passes as a tensor: that is on the CPU whatever the device.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Input(Struct, kw_only=True):
     requires_grad: bool = False
     is_parameter: bool = False
     static_type: str = ""
+    is_number: bool = False
 
 
 class Symbol(Struct, kw_only=True):
@@ -93,7 +95,12 @@ def input_of(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
         requires_grad=bool(value.requires_grad),
         is_parameter=isinstance(value, torch.nn.Parameter),
         static_type=str(static),
+        is_number=value.dim() == 0 and _is_wrapped(node),
     )
+
+
+def _is_wrapped(node: fx.Node) -> bool:
+    return bool(getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False))
 
 
 def held(module: fx.GraphModule) -> list[fx.Node]:

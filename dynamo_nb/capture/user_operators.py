@@ -17,6 +17,8 @@ from torch import fx
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.utils import _pytree
 
+from dynamo_nb.capture.plain import Place, parse_stack_trace
+
 __all__ = [
     "Later",
     "Look",
@@ -92,7 +94,7 @@ class Look(Struct):
 class Outcome(Struct, kw_only=True):
     """One call of an operator: its tensors, its other arguments as text, and its results.
 
-    A symbolic number among the results is a sympy expression.
+    A symbolic number among the results is a sympy expression. `places` is where the call is from.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Outcome(Struct, kw_only=True):
     others: list[str]
     results: Any
     is_trained: bool
+    places: list[Place] = []
 
 
 # ------------------------------------------------------------------ here
@@ -189,6 +192,7 @@ def outcome(node: fx.Node) -> Outcome:
         others=others,
         results=results,
         is_trained=any(tensor.requires_grad for tensor in tensors),
+        places=parse_stack_trace(node.meta.get("stack_trace")),
     )
 
 

@@ -25,12 +25,11 @@ _UNINTERPRETED = "{cell} compiled it: run this one with --fresh to interpret the
 def left_behind(answer: dict[str, Any], draft: Draft, places: Places) -> Iterator[str]:
     """Yield what of a graph only the notebook knows: its own operators."""
     nodes: dict[str, list[str]] = {}
-    for name, node in answer.get("operators", ()):
-        nodes.setdefault(name, []).append(node)
+    for name, node, stack in answer.get("operators", ()):
+        nodes.setdefault(name, []).append(_node_text(node, _frames(node, draft) or stack, places))
     for name, called in nodes.items():
         more = f" and {len(called) - _FEW} more" if len(called) > _FEW else ""
-        where = "; ".join(_node_text(node, draft, places) for node in called[:_FEW])
-        yield _CALL.format(name=name, where=where + more)
+        yield _CALL.format(name=name, where="; ".join(called[:_FEW]) + more)
     for name, reason in answer.get("untrained", {}).items():
         yield _UNTRAINED.format(name=name, reason=reason)
 
@@ -79,8 +78,8 @@ def _kernels(specs: Sequence[str]) -> str:
     return f"kernels for {', '.join(specs)}"
 
 
-def _node_text(node: str, draft: Draft, places: Places) -> str:
-    line = _line(_frames(node, draft), places)
+def _node_text(node: str, stack: Sequence[Any], places: Places) -> str:
+    line = _line(stack, places)
     return f"node `{node}` ({line})" if line else f"node `{node}`"
 
 

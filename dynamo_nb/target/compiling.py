@@ -63,7 +63,7 @@ class Compiling:
         lowered = lower(taken, job.settings, [variables.HOOK])
         calls = user_operators.unknown_calls(taken.outcomes)
         return {
-            "operators": [(call.name, call.node) for call in calls],
+            "operators": [(call.name, call.node, call.places) for call in calls],
             "untrained": lowered.untrained,
             "events": [(event.name, event.data) for event in lowered.events],
             "notes": [(note.hook, note.panel, note.message) for note in lowered.notes],

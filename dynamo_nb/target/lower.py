@@ -147,7 +147,8 @@ def _inputs(taken: Taken, module: fx.GraphModule, sizes: _Sizes, shape_env: Shap
 def _tensor(given: Input, sizes: _Sizes, mode: FakeTensorMode) -> torch.Tensor:
     size, stride = [sizes(s) for s in given.size], [sizes(s) for s in given.stride]
     with mode:
-        tensor = torch.empty_strided(size, stride, dtype=given.dtype, device=DEVICE)
+        device = "cpu" if given.is_number else DEVICE
+        tensor = torch.empty_strided(size, stride, dtype=given.dtype, device=device)
     if given.is_parameter:
         tensor = torch.nn.Parameter(tensor, requires_grad=given.requires_grad)
     elif given.requires_grad:
