@@ -129,16 +129,20 @@ def _of_dependency(part: Any, dep: Any) -> Iterator[_Access]:
     if isinstance(dep, StarDep):
         yield dep.name, _WHOLE, capacity(dep.name)
     elif isinstance(dep, MemoryDep):
-        if dep.is_indirect():
+        used = dep.index.free_symbols
+        if is_indirect := dep.is_indirect():
             # which ones is known at run time: at most one at each turn of the loop
             count = math.prod(_count(sizes) for sizes in part.get_ranges())
-            place = f"{part.get_name()}: {dep.index}"
         else:
-            dep = dep.normalize()
-            used = dep.index.free_symbols
             count = _count(size for var, size in dep.ranges.items() if var in used)
-            place = f"{dep.index}, {dep.size}"
-        yield dep.name, place, count * V.graph.get_dtype(dep.name).itemsize
+        size = count * V.graph.get_dtype(dep.name).itemsize
+        if size >= (whole := capacity(dep.name)):
+            yield dep.name, _WHOLE, whole or size
+        elif is_indirect:
+            yield dep.name, f"{part.get_name()}: {dep.index}", size
+        else:
+            dep = dep.normalize()  # the same place, however the loops are cut
+            yield dep.name, f"{dep.index}, {dep.size}", size
 
 
 def _of_user_kernel(part: Any, side: str) -> Iterator[_Access]:

@@ -16,7 +16,6 @@ _SILENT = {
     "InplaceBernoulliFallback": "aten.bernoulli_",
     "InplaceCopyFallback": "aten.copy_",
     "ScatterFallback": "aten.scatter_",
-    "_CollectiveKernel": "torch.ops._c10d_functional",
 }
 
 
