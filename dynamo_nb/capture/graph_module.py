@@ -10,7 +10,7 @@ from torch import fx
 from torch.fx.node import map_aggregate
 from torch.utils._device import _device_constructors
 
-from dynamo_nb.capture import user_kernels, user_operators
+from dynamo_nb.capture import arrived_operators, user_kernels
 from dynamo_nb.capture.graph_text import GraphText, NodeName, NodeText
 
 __all__ = ["graph_module"]
@@ -28,7 +28,7 @@ def graph_module(text: GraphText, device: str | None = None) -> fx.GraphModule:
         args, kwargs = map_aggregate((item.args, item.kwargs), lambda a: moved(_resolved(a, made)))
         if device is not None and _makes_by_default(item):
             kwargs = {**kwargs, "device": torch.device(device)}
-        target = user_operators.arrived(item.target)
+        target = arrived_operators.arrived(item.target)
         if device is not None and (item.op, target) == ("call_method", "cuda"):
             target, args, kwargs = "to", (args[0], torch.device(device)), {}
         node = graph.create_node(item.op, target, args, kwargs, item.name)

@@ -19,7 +19,7 @@ from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import map_arg
 
-from dynamo_nb.capture import user_kernels, user_operators
+from dynamo_nb.capture import arrived_operators, user_kernels, user_operators
 from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, attribute, held, input_of
 
 __all__ = ["GraphText", "NodeName", "NodeText", "Taken", "pack", "unpack"]
@@ -141,7 +141,7 @@ class _Pickler(cloudpickle.Pickler):
         if user_operators.is_own(obj):
             name = user_operators.named(obj)
             self.operators.append(name)
-            return user_operators.Later, (name,)
+            return arrived_operators.Later, (name,)
         if isinstance(obj, _UNTOLD):
             raise UntakableError(f"it refers to a {type(obj).__name__}")
         path = _path(obj)
@@ -268,5 +268,5 @@ def _class_name(kind: Any) -> str:
 def unpack(data: bytes) -> Taken:
     """Return what `pack` packed, with the operators defined that it calls."""
     taken: Taken = pickle.loads(data)
-    user_operators.define(taken.operators, pickle.loads)
+    arrived_operators.define(taken.operators, pickle.loads)
     return taken

@@ -53,7 +53,7 @@ class Compiling:
 
     def __call__(self, job: Job) -> dict[str, Any]:
         """Return all that became of a graph, as plain data."""
-        from dynamo_nb.capture import graph_text, portable, user_operators
+        from dynamo_nb.capture import arrived_operators, graph_text, portable
         from dynamo_nb.target import variables
         from dynamo_nb.target.lower import lower
 
@@ -61,7 +61,7 @@ class Compiling:
         self._choices.made.clear()
         taken = graph_text.unpack(job.graph)
         lowered = lower(taken, job.settings, [variables.HOOK])
-        calls = user_operators.unknown_calls(taken.outcomes)
+        calls = arrived_operators.unknown_calls(taken.outcomes)
         return {
             "operators": [(call.name, call.node, call.places) for call in calls],
             "untrained": lowered.untrained,

@@ -18,7 +18,7 @@ import torch._inductor.runtime.triton_helpers as triton_helpers
 from torch._inductor.codecache import PyCodeCache
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dynamo_nb.capture import graph_text, portable, user_operators
+from dynamo_nb.capture import arrived_operators, graph_text, portable
 from dynamo_nb.capture.check_compare import differences
 from dynamo_nb.capture.check_leaves import Leaf
 from dynamo_nb.capture.graph_module import graph_module
@@ -100,7 +100,7 @@ class Interpreting:
     def _checked(self, taken: Taken, job: Job) -> dict[str, Any]:
         if taken.has_user_kernels or any(operator.body for operator in taken.operators):
             return {"status": "not repeated", "reason": _USER_KERNEL}
-        for call in user_operators.unknown_calls(taken.outcomes):
+        for call in arrived_operators.unknown_calls(taken.outcomes):
             return {"status": "not repeated", "reason": _OPERATOR.format(name=call.name)}
         if _is_autocast(taken):
             return {"status": "not repeated", "reason": _AUTOCAST}

@@ -15,7 +15,7 @@ from torch._inductor.graph import GraphLowering
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-from dynamo_nb.capture import hooks, user_operators
+from dynamo_nb.capture import arrived_operators, hooks
 from dynamo_nb.capture.graph_inputs import Input
 from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
@@ -66,7 +66,7 @@ def lower(taken: Taken, settings: dict[str, Any], more: Sequence[Hook] = ()) -> 
 
     Where an operator's formula for autograd can't be had, forward is compiled alone.
     """
-    untrained = user_operators.untrained(taken.outcomes) if taken.grad else {}
+    untrained = arrived_operators.untrained(taken.outcomes) if taken.grad else {}
     try:
         return _lowered(taken, settings, more, untrained)
     except Exception as exc:
@@ -89,7 +89,7 @@ def _lowered(
     with ExitStack() as stack:
         stack.enter_context(_watched(recorder, lowered, more))
         stack.enter_context(pretence.absent(settings))
-        stack.enter_context(user_operators.outcomes(taken.outcomes, sizes.symbols))
+        stack.enter_context(arrived_operators.outcomes(taken.outcomes, sizes.symbols))
         stack.enter_context(torch.set_grad_enabled(taken.grad and not lowered.untrained))
         if taken.autocast is not None:
             stack.enter_context(torch.autocast("cuda", dtype=taken.autocast))
