@@ -81,3 +81,46 @@ def test_meta_of_torchs_own_is_left_alone():
         return [line.strip() for line in text.splitlines() if "extern_kernels" in line]
 
     assert calls(code.code)[-1] == calls(plain)[-1]
+
+
+# ------------------------------------------------------------------ what is no origin
+
+
+def test_a_node_of_the_same_name_is_no_origin():
+    """AOTAutograd's `add` and `sub` are layer norm's own; Dynamo's of that name are others."""
+    source = """\
+def f(x):
+    h = torch.nn.functional.layer_norm(x, (8,))
+    add = h * 2
+    sub = add - 1
+    return sub
+torch.compile(f)(torch.randn(4, 8, requires_grad=True)).sum().backward()
+"""
+    (entry,) = Captured(source).record.compiles
+    found = 0
+    for graph in entry.graphs:
+        for node in graph.nodes:
+            if graph.stage != "dynamo" and node.original_aten == "aten.native_layer_norm.default":
+                found += node.name in ("add", "sub")
+                assert [frame.line for frame in node.frames] == [2], (graph.name, node.name)
+                assert {"dynamo/add", "dynamo/sub"}.isdisjoint(node.origins)
+    assert found >= 4
+
+
+def test_a_buffer_for_a_call_is_none_of_its_kernels_nodes():
+    source = """\
+@torch.library.custom_op("dnb_made_for::copied", mutates_args=())
+def copied(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+@copied.register_fake
+def _(x):
+    return torch.empty_like(x)
+def f(x):
+    z = x.sin()
+    return copied(z)
+torch.compile(f)(torch.randn(8, 8))
+"""
+    (entry,) = Captured(source).record.compiles
+    kernels = {kernel.language: kernel for kernel in entry.kernels}
+    assert kernels["cpp"].nodes == ["sin"]
+    assert kernels["extern"].nodes == ["copied"]

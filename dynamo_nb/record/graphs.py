@@ -26,6 +26,8 @@ _EARLIER_STAGES = {
     "inference": ("dynamo",),
     "post_grad": ("forward", "backward", "inference"),
 }
+#: How the targets of nodes begin that launch a Triton kernel of the user's.
+_USERS_KERNEL = "triton_kernel_wrapper"
 _KERNEL_KIND = re.compile(r"\s*async_compile\.(\w+)\(")
 _LANGUAGES = {"cpp_pybinding": "cpp", "cpp": "cpp", "triton": "triton"}
 
@@ -174,6 +176,8 @@ def _origins(raw: dict[str, Any], stage: str, direction: str, made: _Made) -> li
     found: list[str] = []
     stages = (direction,) if direction else _EARLIER_STAGES.get(stage, ())
     names = [raw["name"], *raw.get("replaced", ())]
+    if stages[:1] == ("dynamo",) and raw["op"].startswith("call"):
+        names = []  # AOTAutograd traces anew: `mul` there may be another one than Dynamo's
     same_name = [made.by_stage.get((earlier, name)) for name in names for earlier in stages[:1]]
     by_id = [made.by_graph_id.get((graph_id, name)) for graph_id, name in raw["from_node"]]
     if stage != "dynamo":
@@ -198,6 +202,7 @@ def finish_kernels(draft: Draft, places: Places) -> None:
     """Join kernel code with the nodes fused into each kernel, in the order of their call sites."""
     starts = {output.graph: _definition_lines(output.code) for output in draft.output_code}
     keys = list(dict.fromkeys([*draft.kernel_nodes, *draft.kernel_code]))
+    calls = _called(draft)
     for direction, name in keys:
         body = draft.kernel_code.get((direction, name), "")
         graph = f"post_grad.{direction}" if direction else "post_grad"
@@ -209,12 +214,36 @@ def finish_kernels(draft: Draft, places: Places) -> None:
                 language=_language(body, (direction, name) in draft.extern_kernels),
                 graph=graph,
                 code=code,
-                nodes=draft.kernel_nodes.get((direction, name), []),
+                nodes=_computed(draft, (direction, name), calls.get(direction, set())),
                 calls=draft.kernel_calls.get((direction, name), 0),
                 code_line=starts.get(graph, {}).get(name),
                 definitions=definitions(functions, code, places),
             )
         )
+
+
+def _called(draft: Draft) -> dict[str, set[str]]:
+    """Return the nodes that are calls of their own, of a library or of a kernel of the user's."""
+    found: dict[str, set[str]] = {}
+    for graph in draft.graphs:
+        if graph.stage == "post_grad":
+            own = (node for node in graph.nodes if node.target.startswith(_USERS_KERNEL))
+            found[graph.direction] = {node.name for node in own}
+    for direction, name in draft.extern_kernels:
+        found.setdefault(direction, set()).update(draft.kernel_nodes.get((direction, name), ()))
+    return found
+
+
+def _computed(draft: Draft, key: tuple[str, str], calls: set[str]) -> list[str]:
+    """Return the nodes that a kernel computes.
+
+    Inductor names among them the call that a buffer is made for; it is that call's own kernel which
+    computes it. A kernel that only brings an input into shape has no other.
+    """
+    nodes = draft.kernel_nodes.get(key, [])
+    if key in draft.extern_kernels:
+        return nodes
+    return [name for name in nodes if name not in calls] or nodes
 
 
 def _language(body: str, is_extern: bool) -> str:
