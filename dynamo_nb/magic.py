@@ -19,6 +19,7 @@ from dynamo_nb.runner.commands import Commands
 from dynamo_nb.runner.execution import Execution
 from dynamo_nb.runner.report import Reporter, say
 from dynamo_nb.session import Session, current
+from dynamo_nb.target.client import stop_all
 
 __all__ = ["Extension"]
 
@@ -105,7 +106,7 @@ class Extension:
             self._shell.register_magic_function(magic, kind, name)
 
     def uninstall(self) -> None:
-        """Leave the shell as it was before `install`.
+        """Leave the shell as it was before `install`, and end the workers of targets.
 
         A cell that unloads the extension is under way still: it is ended as any other, and only
         then is nothing left.
@@ -116,6 +117,8 @@ class Extension:
             self._shell.events.unregister(event, callback)
         if self._watching() is not None:
             self._shell.events.register("post_run_cell", self._end_unloaded)
+        else:
+            stop_all()
         for kind, name, before in self._replaced:
             del self._known_magics(kind)[name]
             if before is not None:
@@ -192,6 +195,7 @@ class Extension:
         finally:
             if self._watching() is None:
                 self._shell.events.unregister("post_run_cell", self._end_unloaded)
+                stop_all()
 
     def _watching(self) -> Execution | None:
         return next((r.execution for r in self._running if r.execution is not None), None)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -73,7 +74,8 @@ def plain_shell() -> Iterator[Shell]:
     yield shell
     from dynamo_nb import unload_ipython_extension
 
-    unload_ipython_extension(shell.ip)
+    with patch("dynamo_nb.magic.stop_all"):  # the workers are there for the next tests
+        unload_ipython_extension(shell.ip)
     shell.ip.restore_sys_module_state()
     sys.displayhook, sys.excepthook = hook, trap
     InteractiveShell.clear_instance()

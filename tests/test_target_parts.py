@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -315,6 +316,51 @@ def test_a_gpu_that_is_here_is_hidden_from_the_worker(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", start)
     assert client.Worker("cuda:90").start().result().error == "OSError: not started"
     assert started == [("-1", "-1")]
+
+
+IDLING = """
+import pickle, sys
+from dynamo_nb.target.jobs import Answer
+pickle.dump(Answer(), sys.stdout.buffer)
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def idling(tmp_path, monkeypatch):
+    """Make workers that do nothing, so that they are there at once."""
+    (tmp_path / "idling.py").write_text(IDLING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(client, "_workers", {})
+    monkeypatch.setattr(client.Worker.__init__, "__defaults__", (client.COMPILE, "idling"))
+    yield
+    client.stop_all()
+
+
+@pytest.mark.parametrize("cell", ["%unload_ext dynamo_nb", "%%dynamo\n%unload_ext dynamo_nb"])
+def test_unloading_the_extension_ends_all_workers(shell, idling, cell):
+    workers = [client.worker_for(spec) for spec in ("cuda:90", "cuda:80")]
+    for worker in workers:
+        assert not worker.start().result(60).error
+        assert worker.pid
+    shell.run(cell)
+    assert [worker.pid for worker in workers] == [None, None]
+    assert "stopped" in workers[0].start().result(60).error
+    again = client.worker_for("cuda:90")
+    assert not again.start().result(60).error
+    assert again.pid
+
+
+def test_a_worker_that_was_idle_for_long_ends_until_it_is_asked_again(idling, monkeypatch):
+    monkeypatch.setattr(client, "IDLE", 0.2)
+    worker = client.worker_for("cuda:90")
+    for _ in range(2):
+        assert not worker.start().result(60).error
+        limit = time.monotonic() + 20
+        while worker.pid and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert worker.pid is None
 
 
 def test_a_graph_of_a_gpu_runs_on_the_cpu():

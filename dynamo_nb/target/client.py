@@ -21,7 +21,11 @@ __all__ = ["Worker", "problem", "stop_all", "triton_version", "worker_for"]
 
 _WORKER = "dynamo_nb.target.worker"
 _OLDEST = (3, 6)
+_STOPPED = "the process was stopped"
 _INSTALL = "pip install 'dynamo_nb[target]'"
+
+#: Seconds without a job after which a process, which holds half a gigabyte, is ended.
+IDLE = 1800.0
 
 #: A GPU that is here is hidden from the process, which is to believe in another one.
 _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
@@ -59,12 +63,14 @@ class Worker:
 
     A process that dies fails the job that it was at. One that is dead when a job comes is replaced
     first; it says when it has taken a job, because the system needs a moment to tell of a death.
+    One that was idle for long is ended, and replaced in the same way.
     """
 
     def __init__(self, spec: str, kind: str = COMPILE, module: str = _WORKER) -> None:
         self.spec = spec
         self._command = [sys.executable, "-m", module, spec, kind]
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
         self._jobs: queue.SimpleQueue[tuple[Job | None, Future[Answer]]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         threading.Thread(target=self._work, name=f"target {spec}", daemon=True).start()
@@ -90,14 +96,29 @@ class Worker:
         if process is not None:
             process.kill()
 
+    def close(self) -> None:
+        """End the process for good: what waits for it fails, and no other one is started."""
+        with self._lock:
+            self._closed = True
+            self._jobs.put((None, Future()))  # wakes the thread, which ends
+        self.stop()
+
     def _put(self, job: Job | None) -> Future[Answer]:
         future: Future[Answer] = Future()
-        self._jobs.put((job, future))
+        with self._lock:
+            if self._closed:
+                future.set_result(Answer(error=_STOPPED))
+            else:
+                self._jobs.put((job, future))
         return future
 
     def _work(self) -> None:
-        while True:
-            job, future = self._jobs.get()
+        while not (self._closed and self._jobs.empty()):
+            try:
+                job, future = self._jobs.get(timeout=IDLE)
+            except queue.Empty:
+                self.stop()
+                continue
             if not future.set_running_or_notify_cancel():
                 continue
             try:
@@ -116,7 +137,7 @@ class Worker:
             answer = self._started()
             process = self._process
             if answer.error or process is None:
-                return answer if answer.error else Answer(error="the process was stopped")
+                return answer if answer.error else Answer(error=_STOPPED)
             if self._is_taken(packed, process):
                 return self._read(process)
             answer = self._ended(process)
@@ -139,6 +160,8 @@ class Worker:
         if process is not None and process.poll() is None:
             return Answer()
         with self._lock:
+            if self._closed:
+                return Answer(error=_STOPPED)
             process = self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -187,7 +210,7 @@ def worker_for(spec: str, kind: str = COMPILE) -> Worker:
 
 @atexit.register
 def stop_all() -> None:
-    """End all workers."""
+    """End all workers; those that are asked for later are new ones."""
     for worker in _workers.values():
-        worker.stop()
+        worker.close()
     _workers.clear()
