@@ -330,6 +330,24 @@ def step(x, bias=1):
     assert "line 2  Net.forward: compiled" in ran.report
 
 
+def test_compiled_optimizers_have_their_own_names(shell: Shell) -> None:
+    """All of them share the code of torch's wrapper around `step`; AdamW's is that of Adam."""
+    shell.run("import torch\nlin = torch.nn.Linear(2, 2)\nlin(torch.ones(2)).sum().backward()")
+    for name in ("SGD", "AdamW", "SGD", "Adagrad"):
+        ran = shell.run(
+            "%%dynamo --backend eager\n"
+            f"opt = torch.optim.{name}(lin.parameters(), lr=0.1)\n"
+            "@torch.compile(backend='eager')\n"
+            "def step(): opt.step()\n"
+            "step()"
+        )
+        names = {entry.resume_of or entry.name for entry in shell.record.compiles}
+        steps = {found for found in names if found.endswith(".step")}
+        allowed = {"AdamW": {"AdamW.step", "Adam.step"}}.get(name, {f"{name}.step"})
+        assert f"{name}.step" in steps <= allowed
+        assert f"{name}.step: compiled" in ran.report
+
+
 def test_a_name_that_is_nowhere_is_the_cells_own_error(shell: Shell) -> None:
     ran = shell.run("%%dynamo --backend eager\nimport torch\nundefined_name(torch.ones(2))")
     assert isinstance(ran.error, NameError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Iterator
 from inspect import getattr_static
@@ -20,19 +21,21 @@ _NAMES: dict[int, tuple[ReferenceType[CodeType], str]] = {}
 def learn_name(code: CodeType, closure: tuple[CellType, ...] | None) -> None:
     """Find out what a library's `wrapper` wraps now: all that a decorator wraps share its code.
 
-    A function counts as wrapped when its own name leads to the wrapper. What the notebook's
-    decorators make keeps the name that its code has: that is in sight.
+    A function counts as wrapped when its own name leads to the wrapper, or the same name in a class
+    that inherits it. What the notebook's decorators make keeps the name that its code has: that is
+    in sight.
     """
     key = id(code)
     if not closure or "<locals>" not in getattr(code, "co_qualname", "<locals>"):
         return
     if not _is_library(code.co_filename):
         return
-    found = (value for value in _functions(closure) if code in _behind(value))
-    wrapped = next(found, None)
-    if wrapped is not None:
-        name = wrapped.__qualname__.rsplit("<locals>.", 1)[-1]
+    names = (_name_of(value, code, closure) for value in _functions(closure))
+    name = next(filter(None, names), "")
+    if name:
         _NAMES[key] = ref(code, lambda _: _NAMES.pop(key, None)), name
+    else:
+        _NAMES.pop(key, None)  # what was learned is the name of something else
 
 
 def known_name(code: CodeType) -> str:
@@ -56,14 +59,36 @@ def _functions(closure: tuple[CellType, ...]) -> Iterator[FunctionType]:
             yield value
 
 
-def _behind(function: FunctionType) -> list[CodeType]:
-    """Return the code of what a function's own name stands for, and of all that it wraps."""
-    target: Any = sys.modules.get(function.__module__ or "")
-    for part in function.__qualname__.split("."):
-        target = getattr_static(target, part, None)
-    found: list[CodeType] = []
-    while target is not None and len(found) < 20:
-        code = getattr(target, "__code__", None)
-        found += [code] if isinstance(code, CodeType) else []
+def _name_of(function: FunctionType, code: CodeType, closure: tuple[CellType, ...]) -> str:
+    """Return the name under which a function is wrapped by this code; nothing where it is not."""
+    owner: Any = sys.modules.get(function.__module__ or "")
+    *path, name = function.__qualname__.split(".")
+    for part in path:
+        owner = getattr_static(owner, part, None)
+    if _is_behind(getattr_static(owner, name, None), code, closure):
+        return function.__qualname__.rsplit("<locals>.", 1)[-1]
+    for heir in _heirs(owner):
+        if _is_behind(vars(heir).get(name), code, closure):
+            return f"{heir.__qualname__}.{name}".rsplit("<locals>.", 1)[-1]
+    return ""
+
+
+def _is_behind(target: Any, code: CodeType, closure: tuple[CellType, ...]) -> bool:
+    """Say whether what a name stands for is a wrapper, or wraps it: its code with its closure."""
+    for _ in range(20):
+        if getattr(target, "__code__", None) is code and _is_same(target.__closure__, closure):
+            return True
         target = getattr(target, "__wrapped__", None)
-    return found
+    return False
+
+
+def _is_same(one: tuple[CellType, ...] | None, other: tuple[CellType, ...]) -> bool:
+    return len(one or ()) == len(other) and all(map(operator.is_, one or (), other))
+
+
+def _heirs(owner: Any) -> Iterator[type]:
+    """Yield the classes that inherit from one, its own children first."""
+    heirs: list[type] = type.__subclasses__(owner) if isinstance(owner, type) else []
+    yield from heirs
+    for heir in heirs:
+        yield from _heirs(heir)
