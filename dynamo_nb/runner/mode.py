@@ -108,21 +108,42 @@ def _is_torchs_compile_function(value: Any) -> bool:
 
 
 def _calls(tree: ast.Module, names: Names) -> str:
-    """Return why `calls` fits: the first call whose callee is, or may turn out to be, compiled."""
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+    """Return why `calls` fits: the first call whose callee is, or may turn out to be, compiled.
+
+    Where that is only possible, because nothing is known of the callee, a later one is told of.
+    """
+    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+    possible = ""
     for node in outside_definitions(tree):
         if not isinstance(node, ast.Call):
             continue
-        callee, where = ast.unparse(node.func), f"(line {node.lineno})"
-        value = names.value(node.func)
+        call = _first_call(node)
+        callee, where = ast.unparse(call.func), f"(line {call.lineno})"
+        value, owner = names.value(call.func), defined.get(_root(call.func))
         if value is not UNKNOWN:
             if is_compilable(value):
                 return f"the cell calls `{callee}` {where}"
-        elif _root(node.func) in defined:
+        elif isinstance(owner, ast.ClassDef) or (
+            owner and not isinstance(call.func, ast.Attribute)
+        ):
             return f"the cell calls `{callee}`, which it defines {where}"
-        elif _may_be_made_here(node.func, names) or (defined and not _root(node.func)):
+        elif owner:
+            possible = possible or f"the cell calls `{callee}`, of what it defines {where}"
+        elif _may_be_made_here(call.func, names):
             return f"the cell calls `{callee}`, which it makes {where}"
-    return ""
+        elif defined and not _root(call.func):
+            possible = possible or f"the cell calls `{callee}`, which it makes {where}"
+    return possible
+
+
+def _first_call(call: ast.Call) -> ast.Call:
+    """Return the call that the owner of a method comes of: `f(x)` in `f(x).sum().backward()`."""
+    owner = call.func
+    while isinstance(owner, (ast.Attribute, ast.Subscript)):
+        owner = owner.value
+    if isinstance(owner, ast.Call) and owner is not call.func:
+        return _first_call(owner)
+    return call
 
 
 def _runs_backward(tree: ast.Module) -> str:
