@@ -14,6 +14,7 @@ from dynamo_nb.record.types import (
     CellRecord,
     Check,
     Compile,
+    Finding,
     Folded,
     Graph,
     Kernel,
@@ -28,6 +29,7 @@ from dynamo_nb.record.types import (
 from dynamo_nb.views.html import to_html, to_page
 from dynamo_nb.views.limits import CELL_OUTPUT
 from dynamo_nb.views.parts import Parts
+from dynamo_nb.views.targets import binary_text
 from dynamo_nb.views.text import to_text
 
 GRAPH = "cuda:90/post_grad.inference"
@@ -95,6 +97,35 @@ def test_text_tells_what_a_binary_takes():
         "registers), grid 7 of 64 threads" in text
     )
     assert "extern calls: extern_kernels.mm" in text
+
+
+def test_text_has_a_targets_kernels_whatever_else_there_is_to_tell():
+    whole = record(TARGET)
+    findings = [Finding(code="graph-break", severity="warning", message="b" * 300)] * 8
+    compiles = [replace(whole.compiles[0], compile_id=f"{n}/0") for n in range(3)]
+    text = to_text(replace(whole, compiles=compiles, findings=findings))
+    assert text.count("40 registers") == 3
+    assert text.count("grid 7 of 64 threads") == 3
+    many = [replace(KERNEL, name=f"triton_{n}") for n in range(5)]
+    binaries = [replace(BINARY, kernel=kernel.name) for kernel in many]
+    entry = replace(compiles[0], targets=[replace(TARGET, kernels=many, binaries=binaries)])
+    text = to_text(replace(whole, compiles=[entry, replace(entry, compile_id="1/0")]))
+    assert text.count("40 registers") == 8
+    assert "… 2 more kernels" in text
+
+
+def test_text_says_why_a_target_has_no_kernels():
+    views = replace(TARGET, kernels=[], binaries=[])
+    text = " ".join(to_text(record(views)).split())
+    assert "0/0 no kernels: 1 node needs none (another way to look at memory)" in text
+    text = " ".join(to_text(record(replace(views, folded=[]))).split())
+    assert "0/0 no kernels: the graph has no operations" in text
+    calls = replace(TARGET, kernels=TARGET.kernels[1:], binaries=[])
+    assert "0/0 2 extern calls" in " ".join(to_text(record(calls)).split())
+
+
+def test_occupancy_is_rounded_as_in_the_explorer():
+    assert "occupancy 13%" in binary_text(replace(BINARY, occupancy=0.125))
 
 
 def test_a_line_names_the_targets_kernels_where_this_machine_has_none():

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Buffer, Compile, Folded, NotFused, Target, TensorValue
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
-from dynamo_nb.views.plain import plural, size_text, value_text
+from dynamo_nb.views.plain import plural, size_text, some, value_text
 
-__all__ = ["launches_text", "schedule_sections"]
+__all__ = ["folded_text", "launches_text", "schedule_sections"]
 
 #: What each word of `Folded.why` means.
 _FOLDED = {
@@ -34,6 +34,15 @@ def launches_text(on: Compile | Target) -> str:
     if not before:
         return ""
     return f"{plural(now, 'launch')} in place of {plural(before, 'operator')} of eager"
+
+
+def folded_text(on: Compile | Target) -> str:
+    """Return how many nodes need no kernel, and why; empty where there is none."""
+    reasons = [_FOLDED.get(item.why, "") for item in on.folded]
+    count = plural(len(reasons), "node")
+    verb = "needs" if len(reasons) == 1 else "need"
+    why = some(dict.fromkeys(filter(None, reasons)))
+    return f"{count} {verb} none" + (f" ({why})" if why else "") if reasons else ""
 
 
 def schedule_sections(

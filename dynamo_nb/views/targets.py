@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
 from dynamo_nb.views.plot import target_roofline
 from dynamo_nb.views.roofline import target_floor_text
-from dynamo_nb.views.schedule import launches_text, schedule_sections
+from dynamo_nb.views.schedule import folded_text, launches_text, schedule_sections
 
 __all__ = [
     "PREDICTED",
@@ -64,7 +65,11 @@ def _summary(target: Target) -> str:
         return f"nothing: {target.error}"
     triton = [kernel for kernel in target.kernels if kernel.language != "extern"]
     extern = sum(kernel.calls for kernel in target.kernels if kernel.language == "extern")
-    facts = [plural(len(triton), "kernel")] + ([plural(extern, "extern call")] if extern else [])
+    facts = [plural(len(triton), "kernel")] if triton else []
+    facts += [plural(extern, "extern call")] if extern else []
+    if not facts:
+        needless = folded_text(target)
+        return f"no kernels: {needless or 'the graph has no operations'}"
     broken = sum(bool(binary.error) for binary in target.binaries)
     facts += [f"{broken} without a binary"] if broken else []
     return ", ".join([*facts, *filter(None, [launches_text(target)])])
@@ -96,7 +101,7 @@ def _spills(binary: Binary) -> str:
 
 
 def _occupancy(binary: Binary, occupancy: float) -> str:
-    share = f"occupancy {occupancy * 100:.0f}%"
+    share = f"occupancy {math.floor(occupancy * 100 + 0.5)}%"  # as the explorer rounds
     return f"{share} (limited by {binary.limited_by})" if binary.limited_by else share
 
 

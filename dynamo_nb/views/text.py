@@ -72,6 +72,10 @@ _DETAILS = (
 )
 
 
+#: Kernels of each target, over all compiles: they were asked for, whatever else there is to tell.
+_TARGET_KERNELS = 8
+
+
 def to_text(record: CellRecord) -> str:
     """Return the summary of a record as plain text."""
     report = Report(repeatable(record))
@@ -228,9 +232,11 @@ def _targets(record: CellRecord, detail: _Detail) -> Iterator[list[str]]:
     for spec, device in dict.fromkeys((target.spec, target.device) for target, _ in found):
         block = [f"For {spec} ({device}), {PREDICTED}"]
         mine = [(target, entry) for target, entry in found if target.spec == spec]
+        left = _TARGET_KERNELS
         for target, entry in mine[: detail.functions]:
-            for level, text in target_lines(entry, target, detail.kernels):
+            for level, text in target_lines(entry, target, left):
                 block += _wrap(f"{('  ', _INDENT, _HANG)[level]}{text}", _HANG)
+            left = max(left - len(target.binaries), 0)
         block += _more(len(mine) - detail.functions, "compile", "  ")
         yield block
 
