@@ -274,6 +274,41 @@ def test_a_call_that_raises_only_compiled(shell):
     assert (found.kind, found.eager, found.compiled) == ("error", "returns", "raises RuntimeError")
 
 
+OVERLAPPING = "def f(a, b):\n    a.add_(1)\n    return a * b\n\nbase = torch.zeros({rows}, 8)\n"
+
+
+@pytest.mark.parametrize("parts", ["base[:4], base[2:6]", "base.T[:4], base.T[2:6]"])
+def test_inputs_that_overlap_are_copied_with_their_base(shell, parts):
+    """AOTAutograd replaces them by what they are views of."""
+    (check,) = checked(shell, OVERLAPPING.format(rows=8) + f"f({parts})", "--backend inductor")
+    assert (check.status, check.reason) == ("same", "")
+    assert shell.record.unparsed == {}
+
+
+def test_overlapping_parts_of_a_large_tensor_are_not_copied_apart(shell):
+    cell = OVERLAPPING.format(rows=800) + "f(base[:4], base[2:6])"
+    (check,) = checked(shell, cell, "--backend aot_eager")
+    assert check.status == "not repeated"
+    assert "overlap in a tensor that is much larger" in check.reason
+
+
+def test_an_error_of_the_repetition_alone_is_no_difference(shell):
+    cell = (
+        "def once(graph, inputs):\n"
+        "    def run(*args):\n"
+        "        run.calls += 1\n"
+        "        if run.calls > 1:\n"
+        "            raise RuntimeError('again')\n"
+        "        return graph.forward(*args)\n"
+        "    run.calls = 0\n"
+        "    return run\n"
+    )
+    assert shell.run(cell).error is None
+    (check,) = checked(shell, "def f(x):\n    return x + 1\n\nf(torch.ones(3))", "--backend once")
+    assert check.status == "not repeated"
+    assert check.reason.startswith("repeated compiled, it raised RuntimeError: again")
+
+
 AT_EXIT = """\
 from dynamo_nb.capture import check_effects
 

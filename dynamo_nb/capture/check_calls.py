@@ -38,7 +38,10 @@ class Taken(NamedTuple):
 
 
 class RecordedCall(NamedTuple):
-    """One compiled call: `taken` holds copies from before it; `problem` says why there are none."""
+    """One compiled call: `taken` holds copies from before it; `problem` says why there are none.
+
+    `returned` tells that it raised nothing.
+    """
 
     context: Any
     name: str
@@ -47,6 +50,7 @@ class RecordedCall(NamedTuple):
     around: Surroundings | None
     taken: Taken | None
     problem: str = ""
+    returned: bool = False
 
 
 class CheckedCalls:
@@ -58,6 +62,7 @@ class CheckedCalls:
         self.hook = Hook("checks", "the check of results", self._install)
         self._kept = Kept(lambda device: _free_memory(device) // _SHARE_OF_MEMORY)
         self._lock = threading.Lock()
+        self._open: dict[int, int] = {}
 
     @property
     def trains(self) -> bool:
@@ -68,7 +73,8 @@ class CheckedCalls:
         """Watch where compiled callables are entered.
 
         `compile_wrapper` asks for its callback just before it runs the function, with Dynamo
-        switched off (`torch/_dynamo/eval_frame.py: _TorchDynamoContext.__call__`, 2.13).
+        switched off (`torch/_dynamo/eval_frame.py: _TorchDynamoContext.__call__`, 2.13). It sets
+        Dynamo back last of all, and then has a `result` unless the function raised.
         """
         from torch._dynamo import eval_frame
 
@@ -77,7 +83,14 @@ class CheckedCalls:
             if frame is not None and callback is not None and not _is_nested(frame):
                 self._record(frame)
 
+        def on_exit(*_: Any) -> None:
+            frame = wrapper_frame(sys._getframe())
+            if frame is not None and id(frame) in self._open and "result" in frame.f_locals:
+                at = self._open.pop(id(frame))
+                self.calls[at] = self.calls[at]._replace(returned=True)
+
         hooked.around(eval_frame, "_callback_from_stance", before=on_entry)
+        hooked.around(eval_frame, "_maybe_set_eval_frame", before=on_exit)
         hooked.undo.enter_context(watched_backward(self._backwards.append))
 
     def _record(self, frame: FrameType) -> None:
@@ -96,6 +109,7 @@ class CheckedCalls:
             finally:
                 if around is not None:
                     set_random_state(around.random)
+        self._open[id(frame)] = len(self.calls)
         self.calls.append(
             RecordedCall(
                 context=local["self"],

@@ -47,6 +47,7 @@ _ATOMIC: tuple[type, ...] = (
     torch._ops.OpOverload,
     torch._ops.OpOverloadPacket,
 )
+_BASES = (torch.Tensor, torch.nn.Parameter)
 _WIDE = {torch.complex64: torch.complex128}
 
 #: A view of a storage this many times its size is copied without the rest of the storage.
@@ -113,6 +114,7 @@ class Copier:
         self._memo: dict[int, Any] = {}
         self._alive: list[Any] = []
         self._storages: dict[tuple[Any, ...], torch.UntypedStorage] = {}
+        self._parts: dict[int, set[tuple[int, int]]] = {}
 
     def copy(self, item: Any) -> Any:
         """Return the copy of an object, the same for the same object each time."""
@@ -258,8 +260,24 @@ class Copier:
             return item.detach().clone()
         dtype = self._dtype(item.dtype)
         storage, start = self._storage(item)
+        base = self._base(item) if start == 0 else None
+        if base is not None and base.untyped_storage()._cdata == storage._cdata:
+            with torch.enable_grad():  # a view that autograd knows: AOTAutograd asks for its base
+                return base.as_strided(item.size(), item.stride(), item.storage_offset())
         empty = torch.empty(0, dtype=dtype, device=item.device)
         return empty.set_(storage, item.storage_offset() - start, item.size(), item.stride())
+
+    def _base(self, item: torch.Tensor) -> torch.Tensor | None:
+        """Return the copy of the plain tensor that a tensor is a view of, None where it is none."""
+        base = item._base
+        if base is None or item.requires_grad or base.requires_grad or base.dtype != item.dtype:
+            return None
+        if type(base) not in _BASES or base.layout is not torch.strided:
+            return None
+        if base.is_quantized or base.is_conj() or base.is_neg():
+            return None
+        copied: torch.Tensor = self.copy(base)
+        return copied
 
     def _wrapper(self, item: Any) -> torch.Tensor:
         """Copy a subclass that wraps other tensors (`torch.utils._python_dispatch`, 2.13)."""
@@ -282,11 +300,20 @@ class Copier:
         start, end = _span(item)
         if storage.nbytes() <= _SPARSE_VIEW * (end - start) * size:
             start, end = 0, storage.nbytes() // size
+        self._tell_apart(storage._cdata, start * size, end * size)
         key = (storage._cdata, start, end, item.dtype if self._widen else size)
         if key not in self._storages:
             self._storages[key] = self._new_storage(item, (start, end), key)
             self._alive.append(storage)
         return self._storages[key], start
+
+    def _tell_apart(self, storage: int, start: int, end: int) -> None:
+        """Raise where a part of a storage overlaps another one: their copies would be two."""
+        parts = self._parts.setdefault(storage, set())
+        if any(one < end and start < other for one, other in parts - {(start, end)}):
+            msg = "two of its inputs overlap in a tensor that is much larger than they are"
+            raise CannotCopyError(msg)
+        parts.add((start, end))
 
     def _new_storage(
         self, item: torch.Tensor, span: tuple[int, int], key: tuple[Any, ...]

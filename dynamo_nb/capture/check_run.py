@@ -104,6 +104,11 @@ class _Checker:
             if eager.error:
                 return _not_repeated(f"repeated eagerly, it raised {eager.message}")
             return verdict
+        if call.returned and compiled.error and not eager.error:  # the copies may be at fault
+            reason = (
+                f"repeated compiled, it raised {compiled.message}, which it did not in the cell"
+            )
+            return _not_repeated(reason)
         if _found(eager, self._run(call, None), _no_reference):
             return _not_repeated("two eager runs of it on the same inputs give different results")
         reference = functools.cache(lambda: self._in_float64(call))
