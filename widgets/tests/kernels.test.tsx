@@ -1,6 +1,7 @@
 /** Graph passes, what is known of kernels, targets, and modified bytecode that leads elsewhere. */
 import { afterEach, describe, expect, test } from "vitest";
 import { render } from "preact";
+import { binaryFacts } from "../src/panes/TargetPages";
 import { shareText } from "../src/quantities";
 import { Table } from "../src/ui";
 import { mounted, point, press, record, settled, source, type Mounted } from "./app";
@@ -221,6 +222,14 @@ describe("a target", () => {
     expect(text).toContain("occupancy100%");
     expect(text).toContain("grid 64 of blocks of 64 threads");
     expect(text).toContain("bound by memory");
+  });
+
+  test("settings are written as in Python, shares are rounded as in the text", () => {
+    const binary = record({}, "gpu").compiles[0]!.targets[0]!.binaries[0]!;
+    const config = { EVEN: true, ODD: false, OTHER: null, XBLOCK: 64 };
+    const facts = Object.fromEntries(binaryFacts({ ...binary, config, occupancy: 0.125, limited_by: "" }));
+    expect(facts["configuration"]).toBe("EVEN=True, ODD=False, OTHER=None, XBLOCK=64");
+    expect(facts["occupancy"]).toBe("13%");
   });
 
   test("a line of PTX lights its Triton line, nodes and source lines", async () => {

@@ -130,11 +130,15 @@ export function binaryFacts(binary: Binary): Fact[] {
       occupancy !== null && `${Math.round(100 * occupancy)}%${limited_by && `, limited by ${limited_by}`}`,
     ],
     ["launched as", `${grid.length ? `grid ${grid.join(" × ")} of ` : ""}blocks of ${threads} threads`],
-    ["configuration", Object.entries(config).map((pair) => pair.join("=")).join(", ")],
+    ["configuration", Object.entries(config).map(([name, value]) => `${name}=${pythonText(value)}`).join(", ")],
     ["candidates", candidates.length > 1 && `${candidates.length}: the first that fits was compiled`],
     ["binary", sizeText(size)],
   ];
 }
+
+/** A setting as Python writes it, and as it stands in the cell. */
+const pythonText = (value: unknown): string =>
+  value === null ? "None" : value === true ? "True" : value === false ? "False" : String(value);
 
 function spillsText(found: Record<string, number>): string {
   const registers = found["spilled_registers"];
