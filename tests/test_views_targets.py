@@ -7,6 +7,7 @@ import re
 
 from msgspec.structs import replace
 
+from dynamo_nb.record.links import links_of
 from dynamo_nb.record.types import (
     CELL,
     Binary,
@@ -24,6 +25,8 @@ from dynamo_nb.record.types import (
     OutputCode,
     StackFrame,
     StageText,
+    StepCode,
+    Steps,
     Target,
 )
 from dynamo_nb.views.html import to_html, to_page
@@ -126,6 +129,19 @@ def test_text_says_why_a_target_has_no_kernels():
 
 def test_occupancy_is_rounded_as_in_the_explorer():
     assert "occupancy 13%" in binary_text(replace(BINARY, occupancy=0.125))
+
+
+def test_what_triton_launches_a_kernel_with_is_no_file_of_the_users():
+    """Dynamo steps through it where a kernel has heuristics."""
+    launched = StackFrame(file="triton/runtime/autotuner.py", line=503, name="run")
+    node = replace(RELU, frames=[*RELU.frames, launched])
+    whole = record(replace(TARGET, graphs=[replace(TARGET.graphs[0], nodes=[node])]))
+    codes = [StepCode(name="run", file=file, first_line=1) for file in (launched.file, "mine.py")]
+    entry = replace(whole.compiles[0], steps=Steps(codes=codes))
+    links, files = links_of(replace(whole, compiles=[entry]))
+    assert files == ["mine.py"]
+    assert not [link for link in links if "triton/" in link.b.key]
+    assert [link for link in links if link.kind == "node-line" and link.b.key == f"{CELL}:2"]
 
 
 def test_a_line_names_the_targets_kernels_where_this_machine_has_none():

@@ -20,6 +20,13 @@ from dynamo_nb.record.types import (
 __all__ = ["line_ref", "links_of"]
 
 
+#: Where Triton keeps what launches a kernel: Dynamo steps through it, and nobody looks for it.
+_LAUNCHER = "triton/runtime/"
+
+#: Files that are nobody's own.
+_LIBRARY = ("torch/", _LAUNCHER, "<")
+
+
 def line_ref(file: str, line: int) -> Ref:
     """Return the address of a source line."""
     return Ref("", "line", f"{file}:{line}")
@@ -108,7 +115,7 @@ def _own_files(compile_: Compile) -> list[str]:
     """Return the user's files that Dynamo stepped through, whether they made a node or not."""
     codes = compile_.steps.codes if compile_.steps else ()
     files = (code.file for code in codes)
-    return [file for file in files if file != CELL and not file.startswith(("torch/", "<"))]
+    return [file for file in files if file != CELL and not file.startswith(_LIBRARY)]
 
 
 def _with_frames(compile_: Compile) -> Iterator[tuple[str, str, list[StackFrame]]]:
@@ -142,6 +149,6 @@ def _some(frame: StackFrame | None) -> list[StackFrame]:
 
 def _lines(frames: Iterable[StackFrame]) -> list[StackFrame]:
     """Return the frames to link to: those in the cell, and the innermost wherever it is."""
-    frames = list(frames)
+    frames = [frame for frame in frames if not frame.file.startswith(_LAUNCHER)]
     chosen = [frame for frame in frames[:-1] if frame.file == CELL] + frames[-1:]
     return list({(frame.file, frame.line): frame for frame in chosen}.values())
