@@ -147,11 +147,11 @@ FUNCTIONS = {
         [Figures(2 * 12288, 12288 + 3072, 3 * 3072)],
         [Figures(3072 + 12288, 2 * 12288, 3072)],
     ),
-    # amax, sub, exp, sum, div; mul, sum, neg, fma (as two)... of 120 elements each
-    "softmax": ([Figures(480, 480, 5 * 120)], [Figures(2 * 480, 480, 5 * 120)]),
+    # amax, sub, exp, sum, div; mul, sum, neg, fma of 120 elements each
+    "softmax": ([Figures(480, 480, 5 * 120)], [Figures(2 * 480, 480, 4 * 120)]),
     # x, w and b; mean and rstd of 8 rows are kept. Four operations to normalize, one for the mean,
-    # three for the variance, and four for each row
-    "layer_norm": ([Figures(1536 + 2 * 192, 1536 + 2 * 32, 8 * 384 + 4 * 8)], None),
+    # two more for the variance, and four for each row
+    "layer_norm": ([Figures(1536 + 2 * 192, 1536 + 2 * 32, 7 * 384 + 4 * 8)], None),
     # 4 x 8 rows of 16 out of 100; backward adds them to zeros
     "embedding": (
         [Figures(4 * 8 * 8 + 4 * 8 * 16 * 4, 4 * 16 * 4, 4 * 8 * 16)],

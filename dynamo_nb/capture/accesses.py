@@ -17,8 +17,8 @@ from torch._inductor.scheduler import NopKernelSchedulerNode
 from torch._inductor.virtualized import V
 from torch.utils import _pytree
 
+from dynamo_nb.capture.arithmetic import hint
 from dynamo_nb.capture.kernels import extern_nodes, is_view
-from dynamo_nb.capture.work import hint
 
 __all__ = ["Accesses", "accesses", "capacity"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
+from dynamo_nb.capture.arithmetic import hint
 from dynamo_nb.capture.operators import inner_graphs, is_backward, operators_of
 from dynamo_nb.capture.recorder import Hooked
-from dynamo_nb.capture.work import dtype_of, flops_of, hint
 
 if TYPE_CHECKING:
     from dynamo_nb.capture.accesses import Accesses
@@ -75,9 +75,17 @@ def _schedule(
     from torch._inductor.virtualized import V
 
     from dynamo_nb.capture.accesses import accesses, capacity  # of torch, what may move
+    from dynamo_nb.capture.work import dtype_of, flops_of
 
     graph = V.graph
-    groups = [_group(node, *accesses(node)) for node in schedule.nodes]
+    groups = [
+        {
+            **_group(node, *accesses(node)),
+            "flops": flops_of(node),
+            "dtype": dtype_of(list(node.get_nodes())),
+        }
+        for node in schedule.nodes
+    ]
     touched = {name for group in groups for side in ("reads", "writes") for name in group[side]}
     return {
         "groups": groups,
@@ -102,8 +110,6 @@ def _group(node: Any, reads: Accesses, writes: Accesses) -> dict[str, Any]:
         "loops": _loops(node),
         "reads": reads,
         "writes": writes,
-        "flops": flops_of(parts),
-        "dtype": dtype_of(parts),
     }
 
 
