@@ -120,6 +120,25 @@ def test_a_rounding_that_inductor_leaves_out_is_a_warning_with_its_setting(shell
     assert shell.run(same).value is True
 
 
+@pytest.mark.parametrize("dtype", ["half", "bfloat16"])
+def test_a_reference_is_not_rounded_by_the_function_itself(shell, dtype):
+    body = f"(x.{dtype}() * 1.1 + 0.3).sin().sum(-1)"
+    cell = (
+        f"def f(x):\n    return {body}\n\ndef g(x):\n    return {body}.float()\n\n"
+        "torch.manual_seed(1)\nx = torch.randn(32, 32, requires_grad=True)\n"
+        "f(x).sum().backward()\ng(x)"
+    )
+    narrow, wide = checked(shell, cell, "--backend inductor")
+    assert (narrow.status, narrow.mismatches) == ("same", [])
+    assert (wide.status, wide.casts) == ("differs", True)
+    assert wide.mismatches[0].closer == ""
+
+
+def test_a_wrong_result_of_narrow_casts_is_an_error(shell):
+    cell = "def f(x):\n    return x.half().sin()\n\nf(torch.randn(100))"
+    assert only_mismatch(shell, cell, "--backend negates").closer == "eager"
+
+
 def test_a_dropped_mutation(shell):
     cell = (
         "def f(x, total):\n    total.add_(x)\n    return x.sum()\n\n"

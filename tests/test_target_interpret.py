@@ -81,6 +81,19 @@ def test_what_stands_for_the_gpu_is_named(shell):
     assert check.unchecked == ["the math library of the GPU: torch's own exp stood for it"]
 
 
+@pytest.mark.parametrize(("end", "is_told"), [("", False), (".float()", True)])
+def test_roundings_that_a_kernel_leaves_out_are_at_most_a_warning(shell, end, is_told):
+    shell.run(
+        "import torch\ntorch.manual_seed(1)\nx = torch.randn(32, 32)\n"
+        f"def f(x):\n    return (x.half() * 1.1 + 0.3).sin().sum(-1){end}\n"
+    )
+    shell.run(f"{MAGIC}\nf(x)")
+    (check,) = shell.record.checks
+    assert (check.status, check.casts) == ("differs" if is_told else "same", is_told)
+    found = [item for item in shell.record.findings if item.code == "result-differs"]
+    assert [item.severity for item in found] == ["warning"] * is_told
+
+
 def test_a_wrong_constant_in_a_kernel_is_caught(shell, monkeypatch):
     planted = client.Worker("cuda:90", INTERPRET, module="tests.planted_worker")
     monkeypatch.setitem(client._workers, ("cuda:90", INTERPRET), planted)

@@ -45,8 +45,8 @@ _STATE = (
 _CASTS = (
     "Inductor computes fused operations in float32 and rounds once, where eager rounds after each "
     "of them: most often the compiled result is the more exact one. Compare with a tolerance of "
-    "the narrow dtype, or have eager's rounding with "
-    "`options={'emulate_precision_casts': True}`; so it was the same here."
+    "the narrow dtype, or have eager's rounding, but for the order of sums, with "
+    "`options={'emulate_precision_casts': True}`."
 )
 _OWN = "The backend is at fault: up to its call the result is right."
 _UNTIL_MENDED = " Until it is mended, keep this code out with `torch.compiler.disable`."
@@ -85,19 +85,20 @@ def _finding(record: CellRecord, check: Check) -> Finding:
 
 
 def _where(check: Check) -> str:
+    why = ", which leaves out roundings to a narrower dtype" if check.casts else ""
     if check.target:
-        return f"It is what the Triton kernels for {check.target} give when they are interpreted"
+        kernels = f"the Triton kernels for {check.target}{why and ' (Inductor' + why[1:] + ')'}"
+        return f"It is what {kernels} give when they are interpreted"
     if check.stage == "entry":
         return f"The cache entry {check.compile or 'that it hits'} is wrong for this call"
-    why = ", which leaves out roundings to a narrower dtype" if check.casts else ""
     return f"First different at the stage {check.stage}{why}"
 
 
 def _advice(record: CellRecord, check: Check) -> str:
-    if check.target:
-        return _INTERPRETED
     if check.casts:
         return _CASTS
+    if check.target:
+        return _INTERPRETED
     if check.stage == "entry":
         return _ENTRY
     setter = _state_setter(record, check)

@@ -55,7 +55,7 @@ def finish_targets(draft: Draft, places: Places) -> list[Check]:
 def _check(raw: dict[str, Any], draft: Draft) -> Check:
     """Return how a target's kernels compare with eager, in the terms of the compiled function."""
     told = raw["interpreted"]
-    found = {key: told[key] for key in ("status", "reason", "gradients") if key in told}
+    found = {key: told[key] for key in ("status", "reason", "casts", "gradients") if key in told}
     names = raw["inputs"]
     mismatches = [_mismatch(item, names) for item in told.get("mismatches", ())]
     return Check(

@@ -19,8 +19,9 @@ from torch._inductor.codecache import PyCodeCache
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_nb.capture import arrived_operators, graph_text, portable
-from dynamo_nb.capture.check_compare import differences
+from dynamo_nb.capture.check_compare import Reference, differences, for_casts
 from dynamo_nb.capture.check_leaves import Leaf
+from dynamo_nb.capture.check_widening import WideCasts
 from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
 from dynamo_nb.target import pretence
@@ -115,13 +116,27 @@ class Interpreting:
         if self._has_float8:
             return {"status": "not repeated", "reason": _FLOAT8}
         compiled = run(lowered.compiled, mode=_OnCpu())
-        wide = functools.cache(lambda: run(graph_module(taken.graph, "cpu"), widen=True))
-        found = [item for item in differences(eager, compiled, wide) if item["kind"] != "stride"]
+        wide = functools.cache(functools.partial(_in_float64, taken, job))
+        found = _found(eager, compiled, wide)
+        casts = bool(found) and not _found(eager, compiled, lambda _: wide(True))
+        found = for_casts(found) if casts else found
         return {
             "status": "differs" if found else "same",
+            "casts": casts,
             "gradients": any(leaf.kind == "gradient" for leaf in eager.values()),
             "mismatches": [_positioned(item, eager) for item in found[:_SHOWN]],
         }
+
+
+def _found(
+    eager: dict[str, Leaf], compiled: dict[str, Leaf], reference: Reference
+) -> list[dict[str, Any]]:
+    return [item for item in differences(eager, compiled, reference) if item["kind"] != "stride"]
+
+
+def _in_float64(taken: Taken, job: Job, casts: bool) -> dict[str, Leaf]:
+    mode = WideCasts() if casts else None
+    return _run(taken, job, graph_module(taken.graph, "cpu"), mode=mode, widen=True)
 
 
 def _is_autocast(taken: Taken) -> bool:

@@ -40,7 +40,8 @@ class Check(Data, frozen=True):
     `status` is `same`, `differs` or `not repeated`, then `reason` says why. `backend` is what was
     compared with eager; where it differs, `stage` is the first of the stages up to it that does, or
     `entry` when the call compiled anew does not differ: then the entry it hit lacks a guard.
-    `casts` tells that Inductor agrees where it is told to round after each operation as eager does.
+    `casts` tells that it differs in roundings to a narrower dtype alone: Inductor agrees where it
+    rounds after each operation as eager does, or is as near to a float64 reference.
     `gradients` tells that backward was run, too, `random` that the call draws random numbers.
     With a `target` (`cuda:90`) it is the target's Triton kernels that were run, in Triton's
     interpreter, and `unchecked` says what that can't tell of them.
