@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dynamo_nb.runner import targeting
@@ -79,6 +81,20 @@ def test_what_stands_for_the_gpu_is_named(shell):
     shell.run(f"{MAGIC}\nf(x)")
     (check,) = shell.record.checks
     assert check.unchecked == ["the math library of the GPU: torch's own exp stood for it"]
+
+
+def test_library_calls_that_the_cpu_does_are_named(shell):
+    shell.run(
+        "import torch\nw = torch.randn(4, 3, 3, 3)\n"
+        "x = torch.randn(1, 3, 8, 8, requires_grad=True)\n"
+        "def f(x):\n    y = torch.conv2d(x, w).relu().flatten(1)\n    return (y @ y.T + 1).sum()\n"
+    )
+    shell.run(f"{MAGIC}\nf(x).backward()")
+    (check,) = shell.record.checks
+    assert check.status == "same"
+    (told,) = check.unchecked
+    assert told.startswith("library calls: the CPU's own ")
+    assert {"convolution", "convolution_backward", "mm"} <= set(re.findall(r"\w+", told))
 
 
 @pytest.mark.parametrize(("end", "is_told"), [("", False), (".float()", True)])

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -51,7 +52,14 @@ _AUTOCAST = "it runs under autocast, which casts otherwise on a GPU than on the 
 _FLOAT8 = "it computes with float8, which Triton's interpreter does not"
 _RANDOM = "it draws random numbers, which a GPU draws otherwise"
 _LIBDEVICE = "the math library of the GPU: torch's own {names} stood for it"
+_LIBRARY = "library calls: the CPU's own {names} stood for the GPU's"
 _ATTENTION = "attention kernels: the CPU's stood for the GPU's"
+
+
+#: Calls that compute nothing: views, and memory.
+_NO_WORK = ("as_strided", "empty", "empty_strided", "reinterpret_tensor", "set_", "view", "detach")
+#: How the output code calls what is no kernel of its own.
+_CALL = re.compile(r"\b(?:extern_kernels|torch\.ops\.aten)\.(\w+)")
 
 
 class Interpreting:
@@ -63,6 +71,7 @@ class Interpreting:
             pretence.as_amd()
         self._launched: list[str] = []
         self._has_float8 = False
+        self._called: set[str] = set()
         self._libdevice = triton_helpers.libdevice = Libdevice()
         pretence.pretend(self._device, self._loaded)
         self._choices = Choices(self._device)
@@ -83,6 +92,7 @@ class Interpreting:
         self._libdevice.used.clear()
         self._launched.clear()
         self._has_float8 = False
+        self._called.clear()
         self._choices.made.clear()
         assert job.inputs is not None
         taken = graph_text.unpack(job.graph)
@@ -94,6 +104,8 @@ class Interpreting:
         if self._libdevice.used:
             names = ", ".join(sorted(self._libdevice.used))
             texts.append(_LIBDEVICE.format(names=names))
+        if self._called:
+            texts.append(_LIBRARY.format(names=", ".join(sorted(self._called))))
         if any("attention" in text for text in self._choices.made):
             texts.append(_ATTENTION)
         return texts
@@ -111,6 +123,7 @@ class Interpreting:
         if not torch.equal(before, torch.get_rng_state()):
             return {"status": "not repeated", "reason": _RANDOM}
         lowered = lower(taken, job.settings)
+        self._called.update(_library_calls(lowered.output_code.values()))
         if not self._launched:
             return {"status": "not repeated", "reason": "the graph became no Triton kernel"}
         if self._has_float8:
@@ -137,6 +150,12 @@ def _found(
 def _in_float64(taken: Taken, job: Job, casts: bool) -> dict[str, Leaf]:
     mode = WideCasts() if casts else None
     return _run(taken, job, graph_module(taken.graph, "cpu"), mode=mode, widen=True)
+
+
+def _library_calls(output_code: Iterable[str]) -> set[str]:
+    """Return what output code calls by name, but for attention, which is told of apart."""
+    names = {name for text in output_code for name in _CALL.findall(text)}
+    return {name for name in names if "attention" not in name and name not in _NO_WORK}
 
 
 def _is_autocast(taken: Taken) -> bool:
