@@ -11,6 +11,7 @@ from dynamo_nb.record.difference import RecordDiff
 from dynamo_nb.record.matching import Lines, paired
 from dynamo_nb.record.types import (
     CELL,
+    Binary,
     CellRecord,
     Compile,
     Finding,
@@ -24,6 +25,7 @@ from dynamo_nb.record.types import (
     Ref,
     StackFrame,
     StageTime,
+    Target,
     TensorValue,
 )
 from dynamo_nb.session import Session
@@ -97,6 +99,7 @@ def test_a_record_does_not_differ_from_itself():
     for record in (broken(), whole()):
         found = diff(record, record)
         assert [found.breaks, found.recompiles, found.guards, found.kernels] == [[]] * 4
+        assert not found.targets
         assert {graph.change for graph in found.graphs} <= {"same"}
         assert {line.change for line in found.source} == {"same"}
         assert "Nothing is different." in diff_text(found)
@@ -359,6 +362,100 @@ def test_kernels_that_share_nodes_are_counterparts():
     (merged,) = found.kernels
     assert [ref.key for ref in merged.refs_before] == [f"{graph}/k0", f"{graph}/k1"]
     assert [ref.key for ref in merged.refs_after] == [f"{graph}/k0"]
+
+
+def on_target(spec, kernels, lines=(4, 5), **binary):
+    """`f` with kernels for a target: each letter is a node, which comes of one of Dynamo's."""
+    graph = f"{spec}/post_grad.inference"
+    names = "".join(kernels)
+    origins = dict(zip(names, ("add", "mul"), strict=False))
+    nodes = [
+        replace(node(name, "aten", line), origins=[f"dynamo/{origins[name]}"])
+        for name, line in zip(names, lines, strict=False)
+    ]
+    made = [
+        Kernel(name=f"triton_{nodes}", language="triton", graph=graph, nodes=list(nodes))
+        for nodes in kernels
+    ]
+    fields = {"resources": {"registers": 40}, "occupancy": 0.5, "grid": ["7"], "threads": 64}
+    binaries = [Binary(kernel=k.name, graph=graph, **{**fields, **binary}) for k in made]
+    target = Target(
+        spec=spec,
+        graphs=[Graph(name=graph, stage="post_grad", nodes=nodes)],
+        kernels=made,
+        binaries=binaries,
+    )
+    return replace(whole(), compiles=[replace(whole().compiles[0], targets=[target])])
+
+
+def test_kernels_of_a_target_are_compared():
+    before = on_target("cuda:90", ["ab"], config={"XBLOCK": 64, "num_warps": 2})
+    after = on_target(
+        "cuda:90",
+        ["cd"],
+        config={"XBLOCK": 32, "num_warps": 2},
+        resources={"registers": 32, "spill_stores": 8},
+        occupancy=0.125,
+        shared=16,
+    )
+    found = diff(before, after)
+    assert not found.kernels
+    (change,) = found.targets
+    assert (change.before, change.after) == ("0/0 triton_ab", "0/0 triton_cd")
+    assert change.was == {
+        "registers": 40,
+        "spills": 0,
+        "shared memory": 0,
+        "occupancy": 0.5,
+        "XBLOCK": 64,
+    }
+    text = " ".join(diff_text(found).split())
+    assert (
+        "Kernels for cuda:90, predicted (1 changed) changed lines 4-5: 0/0 triton_ab -> 0/0 "
+        "triton_cd: registers 40 -> 32, spills 0 bytes -> 8 bytes, shared memory 0 bytes -> 16 "
+        "bytes, occupancy 50% -> 13%, XBLOCK 64 -> 32"
+    ) in text
+    assert "triton_cd" in diff_html(found)
+    groups = diff_data(found, before)["groups"]
+    assert [group["title"] for group in groups] == ["Kernels for cuda:90, predicted"]
+    graph = "cuda:90/post_grad.inference"
+    kernel = Ref("0/0", "kernel", f"{graph}/triton_ab"), Ref("0/0", "kernel", f"{graph}/triton_cd")
+    assert kernel in [(pair.before, pair.after) for pair in found.counterparts]
+
+
+def test_kernels_of_a_target_come_and_go():
+    found = diff(on_target("cuda:90", ["a", "b"]), on_target("cuda:90", ["a"]))
+    assert [(change.change, change.before) for change in found.targets] == [
+        ("removed", "0/0 triton_b")
+    ]
+    assert "removed line 5: 0/0 triton_b: nodes 1, registers 40, occupancy 50%, grid 7" in (
+        " ".join(diff_text(found).split())
+    )
+    found = diff(on_target("cuda:90", ["a"]), on_target("cuda:90", ["a", "b"]))
+    assert [(change.change, change.after) for change in found.targets] == [
+        ("added", "0/0 triton_b")
+    ]
+    edited = diff(on_target("cuda:90", ["a"]), on_target("cuda:90", ["ab"]))
+    assert [change.change for change in edited.targets] == ["changed"]  # of what it begins with
+
+
+def test_the_only_targets_are_compared_and_of_several_those_of_the_same_spec():
+    one, other = on_target("cuda:90", ["ab"]), on_target("cuda:80", ["ab"])
+    assert "same nothing is different in 1 kernel" in " ".join(diff_text(diff(one, other)).split())
+    slower = on_target("cuda:80", ["ab"], resources={"registers": 50})
+    found = diff(one, slower)
+    assert "Kernels for cuda:90 -> cuda:80, predicted (1 changed)" in diff_text(found)
+    targets = [*one.compiles[0].targets, *slower.compiles[0].targets]
+    both = replace(one, compiles=[replace(one.compiles[0], targets=targets)])
+    assert [change.spec_before for change in diff(other, both).targets] == ["cuda:80"]
+    assert not diff(one, both).targets
+
+
+def test_a_target_that_has_nothing_any_more_says_why():
+    before = on_target("cuda:90", [])
+    target = Target(spec="cuda:90", error="no way")
+    after = replace(before, compiles=[replace(before.compiles[0], targets=[target])])
+    assert "changed 0/0: error none -> no way" in " ".join(diff_text(diff(before, after)).split())
 
 
 def test_changes_name_what_they_are_about():

@@ -15,6 +15,7 @@ from dynamo_nb.record.causes import (
 from dynamo_nb.record.counts import counts
 from dynamo_nb.record.diff_graphs import graph_changes, kernel_changes, kernel_groups
 from dynamo_nb.record.diff_links import counterparts
+from dynamo_nb.record.diff_targets import target_changes, target_pairs
 from dynamo_nb.record.difference import (
     BreakChange,
     FindingChange,
@@ -47,6 +48,7 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
     """Return what is different in the record `b`, compared to `a`."""
     match = Match(a, b)
     kernels = kernel_groups(a, b, match)
+    targets = target_pairs(a, b, match)
     return RecordDiff(
         before=side(a),
         after=side(b),
@@ -57,8 +59,9 @@ def diff(a: CellRecord, b: CellRecord) -> RecordDiff:
         graphs=graph_changes(match),
         guards=list(_guards(a, b)),
         kernels=kernel_changes(a, b, match, kernels),
+        targets=target_changes(targets),
         times=_times(a, b),
-        counterparts=counterparts(match, kernels),
+        counterparts=counterparts(match, kernels, targets),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dynamo_nb.record.diff_graphs import KernelGroup, kernel_ref, node_ref
+from dynamo_nb.record.diff_targets import TargetPair
 from dynamo_nb.record.difference import Counterpart
 from dynamo_nb.record.links import line_ref
 from dynamo_nb.record.matching import Match, paired, steady
@@ -18,7 +19,9 @@ T = TypeVar("T")
 _Pairs = Iterable[tuple[Ref, Ref]]
 
 
-def counterparts(match: Match, kernels: Sequence[KernelGroup]) -> list[Counterpart]:
+def counterparts(
+    match: Match, kernels: Sequence[KernelGroup], targets: Sequence[TargetPair]
+) -> list[Counterpart]:
     """Return the pairs of lines, compiles, nodes, kernels, guards, breaks and recompiles.
 
     Of kernels that share nodes, each of the one record belongs to each of the other.
@@ -28,6 +31,7 @@ def counterparts(match: Match, kernels: Sequence[KernelGroup]) -> list[Counterpa
     ]
     pairs += ((node_ref(pair.before.key), node_ref(pair.after.key)) for pair in match.nodes)
     pairs += ((kernel_ref(i), kernel_ref(j)) for old, new in kernels for i in old for j in new)
+    pairs += ((i.ref, j.ref) for target in targets for i, j in target.kernels)
     for old, new in match.compiles:
         pairs.append((Ref(old.key, "compile", ""), Ref(new.key, "compile", "")))
         pairs += _guards(old, new)

@@ -24,6 +24,7 @@ __all__ = [
     "RecompileChange",
     "RecordDiff",
     "Side",
+    "TargetChange",
     "TimeChange",
 ]
 
@@ -161,6 +162,26 @@ class KernelChange(_Located, frozen=True):
     lines: list[int] = []
 
 
+class TargetChange(_Located, frozen=True):
+    """A kernel for a GPU that is not there: `added`, `removed`, or `changed`.
+
+    `spec_before` and `spec_after` are the targets that are compared, `before` and `after` the
+    kernel as `<compile> <name>`. `was` and `now` hold what is different: `registers`, `spills`,
+    `shared memory`, `occupancy`, `grid`, `threads`, `nodes`, `calls`, the settings of its
+    configuration, or the `error` of a compile, or of a kernel, that has none. Where two targets of
+    different specs have the same kernels, one is `same` and has their number.
+    """
+
+    change: str
+    spec_before: str
+    spec_after: str
+    before: str = ""
+    after: str = ""
+    was: dict[str, Any] = {}
+    now: dict[str, Any] = {}
+    lines: list[int] = []
+
+
 class FindingChange(_Data, frozen=True):
     """A finding that is `gone` or `new`."""
 
@@ -196,6 +217,7 @@ class RecordDiff(_Data, frozen=True):
     graphs: list[GraphChange] = []
     guards: list[GuardChange] = []
     kernels: list[KernelChange] = []
+    targets: list[TargetChange] = []
     times: list[TimeChange] = []
     counterparts: list[Counterpart] = []
 

@@ -16,9 +16,18 @@ from dynamo_nb.record.difference import (
     RecompileChange,
     RecordDiff,
     Side,
+    TargetChange,
 )
 from dynamo_nb.record.types import Ref
-from dynamo_nb.views.plain import brief, compact_lines, one_line, plural, some, value_text
+from dynamo_nb.views.plain import (
+    brief,
+    compact_lines,
+    one_line,
+    percent_text,
+    plural,
+    some,
+    value_text,
+)
 
 __all__ = ["Change", "Group", "differs", "groups", "headline", "side_text", "times"]
 
@@ -100,7 +109,7 @@ def differs(diff: RecordDiff) -> bool:
 def groups(diff: RecordDiff) -> list[Group]:
     """Return what is different, by kind of thing, in reading order."""
     made = [Group(title=title, changes=list(make(diff))) for title, make in _GROUPS.items()]
-    return [group for group in made if group.changes]
+    return [*(group for group in made if group.changes), *_targets(diff)]
 
 
 def _findings(diff: RecordDiff) -> Iterator[Change]:
@@ -218,6 +227,56 @@ def _kernel_text(item: KernelChange) -> str:
     if item.before and item.after and item.nodes_before != item.nodes_after:
         nodes = f"{item.nodes_before} -> {plural(item.nodes_after, 'node')}"
     return f"{names}: {nodes}"
+
+
+def _targets(diff: RecordDiff) -> Iterator[Group]:
+    """Yield a group for each two targets that were compared."""
+    by_specs: dict[tuple[str, str], list[Change]] = {}
+    for item in diff.targets:
+        lines = tuple(item.lines)
+        change = Change(
+            change=item.change,
+            text=_target_text(item),
+            old=lines if item.change == "removed" else (),
+            new=() if item.change == "removed" else lines,
+            refs_before=item.refs_before,
+            refs_after=item.refs_after,
+        )
+        by_specs.setdefault((item.spec_before, item.spec_after), []).append(change)
+    for (before, after), changes in by_specs.items():
+        title = after if before == after else f"{before} -> {after}"
+        yield Group(title=f"Kernels for {title}, predicted", changes=changes)
+
+
+def _target_text(item: TargetChange) -> str:
+    if item.change == "same":
+        return f"nothing is different in {plural(item.now['kernels'], 'kernel')}"
+    sides = [item.before, item.after] if item.before != item.after else [item.after]
+    names = " -> ".join(filter(None, sides))
+    if item.change == "changed":
+        facts = [_fact_text(name, item) for name in {**item.was, **item.now}]
+    else:
+        only = {**item.was, **item.now}
+        facts = [f"{name} {_value(name, only[name])}" for name in _TELLING if only.get(name)]
+    return f"{names}: {', '.join(facts)}"
+
+
+#: What is said of a kernel that is in one of the records only.
+_TELLING = ("error", "nodes", "registers", "occupancy", "grid")
+
+
+def _fact_text(name: str, item: TargetChange) -> str:
+    was, now = (_value(name, side.get(name)) for side in (item.was, item.now))
+    return f"{name} {was} -> {now}"
+
+
+def _value(name: str, value: object) -> str:
+    if value is None or value == "":
+        return "none"
+    if name == "occupancy" and isinstance(value, float):
+        return percent_text(value)
+    unit = " bytes" if name in ("spills", "shared memory") else ""
+    return f"{brief(str(value), 160)}{unit}"
 
 
 _GROUPS: dict[str, Callable[[RecordDiff], Iterator[Change]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ __all__ = [
     "compact_lines",
     "excerpt",
     "one_line",
+    "percent_text",
     "place",
     "plural",
     "rate_text",
@@ -261,3 +263,8 @@ def some(items: Iterable[str], limit: int = 4) -> str:
 def one_line(text: str) -> str:
     """Return `text` with every run of whitespace as one blank."""
     return " ".join(text.split())
+
+
+def percent_text(share: float) -> str:
+    """Return a share in percent; halves are rounded up, as the explorer does."""
+    return f"{math.floor(share * 100 + 0.5)}%"

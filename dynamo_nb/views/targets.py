@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from dynamo_nb.views.context import Context
 from dynamo_nb.views.kernels import kernel_page, line_marks, module_section, work_facts
 from dynamo_nb.views.model import cell_lines, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
-from dynamo_nb.views.plain import compact_lines, one_line, plural, size_text, some
+from dynamo_nb.views.plain import compact_lines, one_line, percent_text, plural, size_text, some
 from dynamo_nb.views.plot import target_roofline
 from dynamo_nb.views.roofline import target_floor_text
 from dynamo_nb.views.schedule import folded_text, launches_text, schedule_sections
@@ -101,7 +100,7 @@ def _spills(binary: Binary) -> str:
 
 
 def _occupancy(binary: Binary, occupancy: float) -> str:
-    share = f"occupancy {math.floor(occupancy * 100 + 0.5)}%"  # as the explorer rounds
+    share = f"occupancy {percent_text(occupancy)}"
     return f"{share} (limited by {binary.limited_by})" if binary.limited_by else share
 
 
