@@ -141,6 +141,17 @@ def test_what_writes_into_its_input_says_so():
     assert [buffer.mutates for buffer in mutating] == [["arg0_1"]]
 
 
+def test_inputs_that_are_only_written_are_buffers():
+    """A slice is filled, and what a function returns has nothing to do with it."""
+    captured = Captured(
+        "@torch.compile\ndef f(x, s):\n    s[1] = x.sum()\n    return x + 1\n"
+        "f(torch.randn(8), torch.zeros(4, 8))\n"
+    )
+    buffers = {buffer.name: buffer for buffer in captured.record.compiles[0].buffers}
+    (written,) = (name for buffer in buffers.values() for name in buffer.mutates)
+    assert (buffers[written].role, buffers[written].bytes) == ("input", 4 * 8 * 4)
+
+
 def test_pairs_that_stay_apart_have_inductor_s_reason():
     source = (
         "def f(x):\n    y = torch.softmax(x, -1)\n    return y + y.t()\n"

@@ -358,6 +358,10 @@ def test_kernels_of_the_user_are_taken_along(shell, call):
         assert "tl.store(y_ptr + offsets" in own.code
         # y comes from `empty_like`, and is only written
         assert [sum(side.values()) for side in (own.reads, own.writes)] == [4000, 4000]
+        assert {*own.reads, *own.writes} <= {buffer.name for buffer in target.buffers}
+        memory = next(buffer for buffer in target.buffers if buffer.node == "empty")
+        assert (memory.role, memory.bytes) == ("intermediate", 4000)
+        assert [item.why for item in target.folded if item.node == "empty"] == ["memory"]
         assert len(binary.candidates) == (2 if call == "g(x)" else 1)
         assert binary.config["BLOCK"] == (64 if call == "g(x)" else 128)
         assert binary.grid == ["16" if call == "g(x)" else "8"]

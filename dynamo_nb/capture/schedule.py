@@ -21,6 +21,9 @@ __all__ = ["install_schedule"]
 #: More pairs than these, of one graph, say nothing new.
 _UNFUSED_KEPT = 400
 
+#: Operators that give memory, and put nothing in it.
+_ALLOCATES = ("empty", "new_empty")
+
 
 class _Declined:
     """What Inductor said of the pairs that it did not fuse, by the names of the two."""
@@ -132,11 +135,15 @@ def _loops(node: Any) -> list[list[str]]:
 
 
 def _buffers(graph: Any, touched: set[str]) -> Iterator[dict[str, Any]]:
-    """Yield the buffers that exist at run time: inputs, constants, what kernels leave."""
+    """Yield the buffers that exist at run time: inputs, constants, what kernels leave.
+
+    What is written in place has a name of its own, but the memory of what was there before.
+    """
     outputs = set(graph.get_output_names())
+    touched = touched | {name for each in touched for name in _mutated(graph, each)}
     for name, item in graph.graph_inputs.items():
         if name in touched or name in outputs:
-            yield from _buffer(name, item, "input", name)
+            yield from _buffer(graph, item, name=name, role="input", node=name)
     for name, item in graph.constants.items():
         if name in touched:
             yield {"name": name, "role": "constant", "node": "", **_of_tensor(item)}
@@ -144,12 +151,13 @@ def _buffers(graph: Any, touched: set[str]) -> Iterator[dict[str, Any]]:
         if name not in graph.removed_buffers and (name in touched or name in outputs):
             origin = item.get_origin_node()
             role = "output" if name in outputs else "intermediate"
-            yield from _buffer(name, item, role, origin.name if origin is not None else "")
+            node = origin.name if origin is not None else ""
+            yield from _buffer(graph, item, name=name, role=role, node=node)
 
 
-def _buffer(name: str, item: Any, role: str, node: str) -> Iterator[dict[str, Any]]:
-    """Yield a buffer; nothing where it has no layout of its own (several results, no result)."""
-    layout: Any = item.maybe_get_layout() if hasattr(item, "maybe_get_layout") else None
+def _buffer(graph: Any, item: Any, *, name: str, role: str, node: str) -> Iterator[dict[str, Any]]:
+    """Yield a buffer; nothing where it has no layout (several results, no result)."""
+    layout = _layout(graph, item)
     if getattr(layout, "size", None) is None or getattr(layout, "dtype", None) is None:
         return
     size, stride = list(layout.size), list(layout.stride or ())
@@ -168,6 +176,23 @@ def _buffer(name: str, item: Any, role: str, node: str) -> Iterator[dict[str, An
         "mutates": list(_names(item, "get_mutation_names")),
         "views": list(_names(item, "get_inputs_that_alias_output")),
     }
+
+
+def _layout(graph: Any, item: Any) -> Any:
+    """Return a buffer's layout; that of what it writes into where it has none of its own."""
+    layout = item.maybe_get_layout() if hasattr(item, "maybe_get_layout") else None
+    written = list(_names(item, "get_mutation_names"))
+    if getattr(layout, "size", None) is not None or len(written) != 1:
+        return layout
+    before = graph.name_to_buffer.get(written[0]) or graph.graph_inputs.get(written[0])
+    return _layout(graph, before)
+
+
+def _mutated(graph: Any, name: str) -> Iterator[str]:
+    """Yield the buffers whose memory it is that a buffer writes, which may do the same."""
+    for before in _names(graph.name_to_buffer.get(name), "get_mutation_names"):
+        yield before
+        yield from _mutated(graph, before)
 
 
 def _of_tensor(tensor: torch.Tensor) -> dict[str, Any]:
@@ -259,6 +284,8 @@ def _needless(node: fx.Node) -> str:
         return "effect"
     if not node.users:
         return "dead"
+    if str(getattr(node.target, "_opname", "")).startswith(_ALLOCATES):
+        return "memory"
     if isinstance(value, torch.Tensor) and not any(
         used.op == "placeholder" or used.op.startswith("call") for used in node.all_input_nodes
     ):

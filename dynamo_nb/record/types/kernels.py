@@ -73,7 +73,7 @@ class Kernel(Data, frozen=True):
 
 
 class Buffer(Data, frozen=True):
-    """A piece of memory that kernels of a graph read or write.
+    """A piece of memory that kernels of a graph read or write, under each name that it has.
 
     `role` is `input`, `constant`, `intermediate` or `output`, `node` the post-grad node that it
     holds. `reuses` is the buffer whose memory it takes over, `in_place` tells that the kernel which
@@ -101,9 +101,10 @@ class Folded(Data, frozen=True):
     """A call node of a post-grad graph that no kernel computes, and why.
 
     `why` is `view` (another way to look at memory), `result` (one of several results of a call),
-    `size` (arithmetic on sizes, done in Python), `constant` (put in where it is used), `dead`
-    (nothing uses it), `effect` (it returns nothing), `empty` (its result has no elements), `graphs`
-    (it runs graphs that have kernels of their own); empty where that is not known.
+    `size` (arithmetic on sizes, done in Python), `memory` (memory that is allocated), `constant`
+    (put in where it is used), `dead` (nothing uses it), `effect` (it returns nothing), `empty` (its
+    result has no elements), `graphs` (it runs graphs that have kernels of their own); empty where
+    that is not known.
     """
 
     graph: str
