@@ -161,7 +161,33 @@ def test_pairs_that_stay_apart_have_inductor_s_reason():
     assert item.reason == "memory deps did not match"
     assert item.loops == ["8, reduced over 8", "8 x 8"]
     assert item.bytes == 2 * (8 * 8 + 8) * 4
-    assert item.reader_nodes[-1:] != item.writer_nodes[-1:]
+    assert (item.writer_nodes, item.reader_nodes) == (["exp", "sum_1"], ["add"])
+
+
+def test_a_pair_that_stays_apart_is_what_writes_and_what_reads():
+    """Not the last of the two groups, `sum` and `clone`; loops of one size are of another order."""
+    source = (
+        "def f(x):\n    a = x.softmax(0)\n    return (a.T.contiguous() @ a).sum(), a.sum(1)\n"
+        "torch.compile(f)(torch.randn(4000, 1000))\n"
+    )
+    record = Captured(source).record
+    pairs = [(*i.writer_nodes, *i.reader_nodes) for i in record.compiles[0].unfused]
+    assert ("div", "clone") in pairs
+    told = [f.message for f in findings(record, "kernel-not-fused") if "`aten.clone`" in f.message]
+    assert told
+    assert all("`aten._softmax` (line 2) and" in message for message in told)
+    assert all("reads at other places than the first writes" in message for message in told)
+
+
+def test_what_only_writes_over_it_later_is_handed_nothing():
+    source = (
+        "@torch.compile\ndef f(s, x):\n    y = x / s\n    s.add_(1)\n    return y\n"
+        "f(torch.ones(()), torch.randn(64, 64))\n"
+    )
+    captured = Captured(source)
+    assert captured.error is None
+    assert len(captured.record.compiles[0].kernels) == 1
+    assert not captured.record.compiles[0].unfused
 
 
 # ------------------------------------------------------------------ findings, from records

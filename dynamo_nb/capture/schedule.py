@@ -110,7 +110,6 @@ def _group(node: Any, reads: Accesses, writes: Accesses) -> dict[str, Any]:
     return {
         "ops": [part.get_name() for part in parts],
         "nodes": list(dict.fromkeys(name for part in parts for name in _origins(part))),
-        "loops": _loops(node),
         "reads": reads,
         "writes": writes,
     }
@@ -121,7 +120,7 @@ def _origins(part: Any) -> list[str]:
 
 
 def _loops(node: Any) -> list[list[str]]:
-    """Return the sizes of a group's loops: those that stay, and those that are reduced over."""
+    """Return the sizes of an operation's loops: which stay, and which are reduced over."""
     sizes = getattr(node, "group", (None, None))[1]
     if not isinstance(sizes, tuple | list) or len(sizes) != 2:
         return []
@@ -220,37 +219,65 @@ def _names(item: Any, method: str) -> Iterable[str]:
 # ------------------------------------------------------------------ what is no kernel's work
 
 
-def _unfused(
-    nodes: list[Any], declined: dict[tuple[str, str], str]
-) -> Iterator[tuple[int, int, list[str], str]]:
-    """Yield `(writer, reader, buffers, reason)` for groups of which one reads what another wrote.
+def _unfused(nodes: list[Any], declined: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
+    """Yield the pairs of groups of which one reads what the other wrote.
 
     Inductor asks in rounds, first about single operations, and about pairs that only share an
     input. Its last answer on two parts of the groups that do hand something on is the one that
-    counts.
+    counts; the nodes and the loops are those of these parts.
     """
     parts = {
         part.get_name(): (part, at) for at, node in enumerate(nodes) for part in node.get_nodes()
     }
-    reasons: dict[tuple[int, int], str] = {}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
     for names, reason in declined.items():
         sides = [[parts[op] for op in name.split("_") if op in parts] for name in names]
         if not all(sides):
             continue
-        writer, reader = sides[0][0][1], sides[1][0][1]
-        if _handed_on(*([part for part, _ in side] for side in sides)):
-            reasons.pop((writer, reader), None)
-            reasons[writer, reader] = reason
-    for (writer, reader), reason in list(reasons.items())[:_UNFUSED_KEPT]:
-        if writer != reader:
-            yield writer, reader, _handed_on([nodes[writer]], [nodes[reader]]), reason
+        pair = sides[0][0][1], sides[1][0][1]
+        writing, reading = ([part for part, _ in side] for side in sides)
+        handed = set(_handed_on(writing, reading))
+        if handed and pair[0] != pair[1]:
+            ends = (
+                [part for part in writing if handed & _written(part)],
+                [part for part in reading if handed & _read(part)],
+            )
+            found.pop(pair, None)
+            found[pair] = {
+                "reason": reason,
+                "nodes": [[name for part in end for name in _own_nodes(part)] for end in ends],
+                "loops": [_loops(max(end, key=_reduces)) for end in ends],
+            }
+    for (writer, reader), told in list(found.items())[:_UNFUSED_KEPT]:
+        handed_on = _handed_on([nodes[writer]], [nodes[reader]])
+        yield {"groups": [writer, reader], "buffers": handed_on, **told}
+
+
+def _reduces(part: Any) -> bool:
+    return bool(part.is_reduction())
 
 
 def _handed_on(writers: list[Any], readers: list[Any]) -> list[str]:
     """Return the buffers that some operations write and others read."""
-    written = {dep.name for node in writers for dep in node.read_writes.writes}
-    read = {dep.name for node in readers for dep in node.read_writes.reads}
-    return sorted(written & read)
+    written = {name for node in writers for name in _written(node)}
+    return sorted(written & {name for node in readers for name in _read(node)})
+
+
+def _written(node: Any) -> set[str]:
+    return {dep.name for dep in node.read_writes.writes}
+
+
+def _read(node: Any) -> set[str]:
+    """Return what is read; what only must be over before, as it is written over, is not."""
+    from torch._inductor.dependencies import WeakDep
+
+    return {dep.name for dep in node.read_writes.reads if not isinstance(dep, WeakDep)}
+
+
+def _own_nodes(part: Any) -> list[str]:
+    """Return the node that an operation is, all that led to it where there is no such node."""
+    own = part.node.get_origin_node() if part.node is not None else None
+    return [own.name] if own is not None else _origins(part)
 
 
 def _operators(graph: fx.Graph, direction: str) -> Iterator[tuple[str, list[str]]]:

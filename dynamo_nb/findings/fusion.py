@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 
 from dynamo_nb.findings.wording import cell_lines
@@ -44,7 +46,6 @@ _REASONS: dict[str, tuple[str, str]] = {
     "nodes numel": _OTHER_SIZES,
     "tiling mismatch": _OTHER_SIZES,
     "invalid tiling": _OTHER_SIZES,
-    "": _OTHER_SIZES,
 }
 
 #: Reasons that speak of a third operation between the two: it is that one which matters.
@@ -84,16 +85,27 @@ def _by_cause(unfused: list[NotFused], compiled: Compile) -> dict[_Key, list[Not
 
 def _cause(item: NotFused) -> tuple[str, str]:
     for begin, told in _REASONS.items():
-        if begin and item.reason.startswith(begin):
+        if item.reason.startswith(begin):
             return told
-    return _REASONS[""] if not item.reason else (f"Inductor says: {item.reason}", "")
+    if item.reason:
+        return f"Inductor says: {item.reason}", ""
+    return _OTHER_ORDER if _are_of_one_size(item.loops) else _OTHER_SIZES
+
+
+def _are_of_one_size(loops: list[str]) -> bool:
+    """Tell whether two loops come to as many elements, and neither is a reduction."""
+    if len(loops) != 2 or "reduced" in "".join(loops):
+        return False
+    first, second = (re.findall(r"\d+", text) for text in loops)
+    return math.prod(map(int, first)) == math.prod(map(int, second))
 
 
 def _finding(compiled: Compile, items: list[NotFused], targets: list[str]) -> Finding:
     item = max(items, key=lambda item: item.bytes)
     why, advice = _cause(item)
     first, second = _places(item, compiled)
-    loops = f" ({'; then '.join(item.loops)})" if len(item.loops) == 2 and not item.reason else ""
+    told = len(item.loops) == 2 and why == _OTHER_SIZES[0]
+    loops = f" ({'; then '.join(item.loops)})" if told and not item.reason else ""
     kernels = [name for name in dict.fromkeys((item.writer, item.reader)) if name]
     return Finding(
         code="kernel-not-fused",

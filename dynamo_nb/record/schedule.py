@@ -52,7 +52,7 @@ def _joined(schedules: list[dict[str, Any]]) -> dict[str, Any]:
         before = len(joined["groups"])
         joined["groups"] += raw["groups"]
         joined["unfused"] += [
-            (before + first, before + second, *rest) for first, second, *rest in raw["unfused"]
+            {**pair, "groups": [before + at for at in pair["groups"]]} for pair in raw["unfused"]
         ]
     joined["buffers"] = [item for raw in schedules for item in raw["buffers"]]
     return {"direction": schedules[-1]["direction"], **joined}
@@ -211,30 +211,31 @@ def _folded(raw: dict[str, Any], graph: Graph, kernels: list[Kernel]) -> Iterato
 
 
 def _unfused(raw: dict[str, Any], graph: Graph, of_op: dict[str, str]) -> Iterator[NotFused]:
-    for first, second, buffers, reason in raw["unfused"]:
-        writer, reader = raw["groups"][first], raw["groups"][second]
+    for pair in raw["unfused"]:
+        writer, reader = (raw["groups"][at] for at in pair["groups"])
+        writer_nodes, reader_nodes = pair["nodes"]
         yield NotFused(
             graph=graph.name,
             writer=_kernel_of(writer, of_op),
             reader=_kernel_of(reader, of_op),
-            reason=reason,
-            buffers=buffers,
+            reason=pair["reason"],
+            buffers=pair["buffers"],
             bytes=sum(
                 side.get(name, 0)
                 for side in (
                     _bytes([writer], "writes", raw["sizes"]),
                     _bytes([reader], "reads", raw["sizes"]),
                 )
-                for name in buffers
+                for name in pair["buffers"]
             ),
-            writer_nodes=writer["nodes"],
-            reader_nodes=reader["nodes"],
-            loops=[text for group in (writer, reader) if (text := _loops_text(group["loops"]))],
+            writer_nodes=writer_nodes,
+            reader_nodes=reader_nodes,
+            loops=[text for loops in pair["loops"] if (text := _loops_text(loops))],
         )
 
 
 def _loops_text(loops: list[list[str]]) -> str:
-    """Return a group's loops as text: `16 x 8, reduced over 4`."""
+    """Return an operation's loops as text: `16 x 8, reduced over 4`."""
     if not loops:
         return ""
     kept, reduced = (" x ".join(size for size in side if size != "1") for side in loops)

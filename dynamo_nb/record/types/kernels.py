@@ -116,8 +116,9 @@ class NotFused(Data, frozen=True):
     """Two groups of operations that stay apart though one reads what the other writes.
 
     `writer` and `reader` are the kernels that they are in, which may be the same where it has
-    several loops. `reason` is Inductor's, empty where its backend declined without one; `loops` are
-    the sizes of both groups' loops. `bytes` is what `buffers` make the two write and read.
+    several loops. `reason` is Inductor's, empty where its backend declined without one. `bytes` is
+    what `buffers` make the two write and read; the nodes are those that do so, and `loops` the
+    sizes of the loops of these.
     """
 
     graph: str
