@@ -97,6 +97,50 @@ def test_library_calls_that_the_cpu_does_are_named(shell):
     assert {"convolution", "convolution_backward", "mm"} <= set(re.findall(r"\w+", told))
 
 
+OVERLAPPING = (
+    "import torch\ndef f(a, b):\n    a.add_(1)\n    return a * b\nbase = torch.zeros(8, 8)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "dynamic"),
+    [
+        ("base[:4], base[2:6]", ""),
+        ("base[:4], base[2:6]", "--dynamic true"),
+        ("base, base[2:3]", ""),
+        ("base, base[2:3]", "--dynamic true"),
+        ("base.detach(), base.detach()", ""),  # torch itself fails on these with symbolic sizes
+    ],
+)
+def test_inputs_that_overlap_overlap_there(shell, parts, dynamic):
+    """The GPU's kernels are made for what they are parts of, and read what the others write."""
+    shell.run(OVERLAPPING)
+    shell.run(f"{MAGIC} {dynamic}\nf({parts})")
+    (entry,) = shell.record.compiles
+    (target,) = entry.targets
+    assert not target.error
+    graph = next(graph for graph in target.graphs if "post_grad" in graph.name)
+    assert any("as_strided" in str(node.target) for node in graph.nodes)
+    (check,) = shell.record.checks
+    assert (check.status, check.reason, check.mismatches) == ("same", "", [])
+
+
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [("base[:4], base[2:6]", "not repeated"), ("*base.chunk(2, -1)", "same")],
+)
+def test_inputs_that_overlap_under_autograd_are_not_compared(shell, parts, status):
+    """Columns beside one another lie between each other's, and do not overlap."""
+    shell.run(
+        "import torch\nbase = torch.randn(8, 8, requires_grad=True) * 1\n"
+        "def f(a, b):\n    return a * b\n"
+    )
+    shell.run(f"{MAGIC}\nf({parts})")
+    (check,) = shell.record.checks
+    assert check.status == status
+    assert check.reason.startswith("its inputs overlap" if status != "same" else "")
+
+
 @pytest.mark.parametrize(("end", "is_told"), [("", False), (".float()", True)])
 def test_roundings_that_a_kernel_leaves_out_are_at_most_a_warning(shell, end, is_told):
     shell.run(

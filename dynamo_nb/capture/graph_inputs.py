@@ -16,6 +16,8 @@ from msgspec import Struct
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor, is_fake
 
+from dynamo_nb.capture.graph_aliases import Base, Part, overlap_apart, part_of, shared
+
 __all__ = [
     "Input",
     "Symbol",
@@ -24,7 +26,9 @@ __all__ = [
     "held",
     "input_of",
     "pack_inputs",
+    "place_in_bases",
     "sources",
+    "unpack_inputs",
 ]
 
 #: Kinds of tensors that are nothing but their sizes, strides and dtype.
@@ -50,7 +54,8 @@ class Input(Struct, kw_only=True):
     """What a placeholder stands for: a tensor, or a symbolic number `expr`.
 
     Sizes and strides are integers or sympy expressions. `is_number` tells of a number of Python,
-    which Dynamo passes as a tensor: that is on the CPU whatever the device.
+    which Dynamo passes as a tensor: that is on the CPU whatever the device. One that shares memory
+    with another one is a `part` of a base.
     """
 
     name: str
@@ -62,6 +67,14 @@ class Input(Struct, kw_only=True):
     is_parameter: bool = False
     static_type: str = ""
     is_number: bool = False
+    part: Part | None = None
+
+
+class Values(Struct):
+    """The inputs' values: those that share memory are a `Part` of one of the bases."""
+
+    items: list[Any]
+    bases: list[tuple[torch.Tensor, bool]]
 
 
 class Symbol(Struct, kw_only=True):
@@ -97,6 +110,23 @@ def input_of(node: fx.Node, symbols: dict[str, Symbol]) -> Input:
         static_type=str(static),
         is_number=value.dim() == 0 and _is_wrapped(node),
     )
+
+
+def place_in_bases(
+    nodes: Sequence[fx.Node], inputs: Sequence[Input], symbols: dict[str, Symbol]
+) -> list[Base]:
+    """Return what inputs that share memory are parts of, and set where each lies in it."""
+    bases = []
+    for group in shared([node.meta.get("example_value") for node in nodes]):
+        node = nodes[next(iter(group.tensors))]
+
+        def expression(size: Any, node: fx.Node = node) -> Any:
+            return _expression(size, symbols, node)
+
+        for place in group.tensors:
+            inputs[place].part = group.part(place, len(bases), expression)
+        bases.append(group.described(expression))
+    return bases
 
 
 def _is_wrapped(node: fx.Node) -> bool:
@@ -196,10 +226,38 @@ def pack_inputs(inputs: Sequence[Any], module: fx.GraphModule) -> bytes:
     tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
     if any(is_fake(item) for item in tensors):
         raise UntakableError("its inputs are fake tensors, which have no values")
-    elements = sum(item.numel() for item in tensors)
+    groups = shared(inputs)
+    bases = [(group.flat(), group.base is not None) for group in groups]
+    elements = sum(item.numel() for item in [*tensors, *(flat for flat, _ in bases)])
     if elements > _ELEMENTS:
         raise UntakableError(f"its inputs have {elements} elements, more than {_ELEMENTS}")
-    return pickle.dumps([_leaf(item) for item in inputs])
+    if overlap_apart(tensors):
+        raise UntakableError("its inputs overlap, and autograd or a dtype keeps them apart")
+    parts = {
+        place: group.part(place, number, int)
+        for number, group in enumerate(groups)
+        for place in group.tensors
+    }
+    items = [parts.get(place) or _leaf(item) for place, item in enumerate(inputs)]
+    return pickle.dumps(Values(items, bases))
+
+
+def unpack_inputs(data: bytes, *, widen: bool = False) -> list[Any]:
+    """Return what `pack_inputs` packed, as tensors of their own; in float64 with `widen`."""
+    values: Values = pickle.loads(data)
+    bases = [(_wide(flat) if widen else flat, are_views) for flat, are_views in values.bases]
+    return [
+        part_of(*bases[item.base], item, int)
+        if isinstance(item, Part)
+        else (_wide(item) if widen else item)
+        for item in values.items
+    ]
+
+
+def _wide(item: Any) -> Any:
+    if not isinstance(item, torch.Tensor) or not item.is_floating_point():
+        return item
+    return item.detach().double().requires_grad_(item.requires_grad)
 
 
 def _leaf(item: Any) -> Any:

@@ -20,7 +20,16 @@ from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import map_arg
 
 from dynamo_nb.capture import arrived_operators, user_kernels, user_operators
-from dynamo_nb.capture.graph_inputs import Input, Symbol, UntakableError, attribute, held, input_of
+from dynamo_nb.capture.graph_aliases import Base
+from dynamo_nb.capture.graph_inputs import (
+    Input,
+    Symbol,
+    UntakableError,
+    attribute,
+    held,
+    input_of,
+    place_in_bases,
+)
 
 __all__ = ["GraphText", "NodeName", "NodeText", "Taken", "pack", "unpack"]
 
@@ -65,6 +74,7 @@ class Taken(Struct, kw_only=True):
     has_user_kernels: bool = False
     operators: list[user_operators.Operator] = []
     outcomes: list[user_operators.Outcome] = []
+    bases: list[Base] = []
 
 
 # ------------------------------------------------------------------ out
@@ -81,9 +91,12 @@ def pack(module: fx.GraphModule) -> bytes:
     symbols: dict[str, Symbol] = {}
     lifted = held(module)
     given = [*(node for node in module.graph.nodes if node.op == "placeholder"), *lifted]
+    inputs = [input_of(node, symbols) for node in given]
+    bases = place_in_bases(given, inputs, symbols)
     taken = Taken(
         graph=_graph_text(module, lifted),
-        inputs=[input_of(node, symbols) for node in given],
+        inputs=inputs,
+        bases=bases,
         symbols=list(symbols.values()),
         grad=torch.is_grad_enabled(),
         autocast=_autocast(),

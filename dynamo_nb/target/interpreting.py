@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import pickle
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,6 +22,7 @@ from dynamo_nb.capture import arrived_operators, graph_text, portable
 from dynamo_nb.capture.check_compare import Reference, differences, for_casts
 from dynamo_nb.capture.check_leaves import Leaf
 from dynamo_nb.capture.check_widening import WideCasts
+from dynamo_nb.capture.graph_inputs import unpack_inputs
 from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
 from dynamo_nb.target import pretence
@@ -173,9 +173,7 @@ def _run(
     widen: bool = False,
 ) -> dict[str, Leaf]:
     """Call a graph on fresh copies of the inputs, and backward; return all that it gives."""
-    inputs = pickle.loads(job.inputs or b"")
-    if widen:
-        inputs = [_wide(item) for item in inputs]
+    inputs = unpack_inputs(job.inputs or b"", widen=widen)
     with torch.set_grad_enabled(taken.grad), mode or contextlib.nullcontext():
         outputs = [item for item in function(*inputs)]  # noqa: C416 a lazy sequence may come
         _backward(outputs)
@@ -193,12 +191,6 @@ def _run(
 
 def _output_name(place: int, outputs: list[Any]) -> str:
     return f"output[{place}]" if len(outputs) > 1 else "output"
-
-
-def _wide(item: Any) -> Any:
-    if not isinstance(item, torch.Tensor) or not item.is_floating_point():
-        return item
-    return item.detach().double().requires_grad_(item.requires_grad)
 
 
 def _backward(outputs: list[Any]) -> None:

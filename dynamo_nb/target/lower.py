@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 from dynamo_nb.capture import arrived_operators, hooks
+from dynamo_nb.capture.graph_aliases import Base, part_of
 from dynamo_nb.capture.graph_inputs import Input
 from dynamo_nb.capture.graph_module import graph_module
 from dynamo_nb.capture.graph_text import Taken
@@ -135,20 +136,33 @@ def _inputs(taken: Taken, module: fx.GraphModule, sizes: _Sizes, shape_env: Shap
     """Return fake inputs on the absent device, symbolic where the graph's are."""
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shape_env)
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    bases = [(_base(base, sizes, mode), base.are_views) for base in taken.bases]
     made = []
     for node, given in zip(placeholders, taken.inputs, strict=True):
-        value = sizes(given.expr) if given.dtype is None else _tensor(given, sizes, mode)
+        value = sizes(given.expr) if given.dtype is None else _tensor(given, sizes, mode, bases)
         node.meta["example_value"] = value
         node._dynamo_source = LocalSource(node.name)
         made.append(value)
     return made
 
 
-def _tensor(given: Input, sizes: _Sizes, mode: FakeTensorMode) -> torch.Tensor:
+def _base(base: Base, sizes: _Sizes, mode: FakeTensorMode) -> torch.Tensor:
+    """Return what inputs that share memory are parts of."""
+    size, stride = [sizes(s) for s in base.size], [sizes(s) for s in base.stride]
+    with mode:
+        return torch.empty_strided(size, stride, dtype=base.dtype, device=DEVICE)
+
+
+def _tensor(
+    given: Input, sizes: _Sizes, mode: FakeTensorMode, bases: list[tuple[torch.Tensor, bool]]
+) -> torch.Tensor:
     size, stride = [sizes(s) for s in given.size], [sizes(s) for s in given.stride]
     with mode:
         device = "cpu" if given.is_number else DEVICE
-        tensor = torch.empty_strided(size, stride, dtype=given.dtype, device=device)
+        if given.part is None:
+            tensor = torch.empty_strided(size, stride, dtype=given.dtype, device=device)
+        else:
+            tensor = part_of(*bases[given.part.base], given.part, sizes)
     if given.is_parameter:
         tensor = torch.nn.Parameter(tensor, requires_grad=given.requires_grad)
     elif given.requires_grad:
