@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from dynamo_nb.record.types import Compile, Kernel
+from dynamo_nb.views.schedule import launches_text
 from tests.capturing import Captured
 from tests.zoo import ZOO
 
@@ -197,6 +198,7 @@ def test_branches_have_nodes_of_their_own_alone():
     ]
     assert {item.node: item.why for item in found.folded} == {"cond": "graphs", "getitem": "result"}
     assert found.eager_operators == {"post_grad.inference": 4}  # of branches the longer
+    assert launches_text(found) == "3 launches of all branches in place of 4 operators of eager"
 
 
 def test_a_view_that_inductor_calls_is_no_kernel():

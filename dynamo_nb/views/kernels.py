@@ -133,10 +133,11 @@ def work_facts(kernel: Kernel) -> Facts:
     """Return what a kernel does: how often, in place of what, its memory and its arithmetic."""
     reads, writes = sum(kernel.reads.values()), sum(kernel.writes.values())
     intensity = kernel.intensity
-    replaces = f"{plural(kernel.replaces, 'operator')} of eager" if kernel.replaces else ""
+    # another kernel may compute the rest of one, so that these need not add up to the total
+    replaces = f"all or part of {plural(kernel.replaces, 'operator')} of eager"
     return [
         ("call sites", str(kernel.calls or "")),
-        ("in place of", replaces),
+        ("in place of", replaces if kernel.replaces else ""),
         ("reads", _accesses(reads, kernel.reads)),
         ("writes", _accesses(writes, kernel.writes)),
         ("operations", "" if kernel.flops is None else f"{kernel.flops:,}"),

@@ -31,10 +31,11 @@ _FOLDED = {
 def launches_text(on: Compile | Target) -> str:
     """Return how many launches the kernels are in place of how many; empty where none is known."""
     now = sum(kernel.calls for kernel in on.kernels)
+    branches = " of all branches" if any(item.why == "graphs" for item in on.folded) else ""
     before = sum(on.eager_operators.values())
     if not before:
         return ""
-    return f"{plural(now, 'launch')} in place of {plural(before, 'operator')} of eager"
+    return f"{plural(now, 'launch')}{branches} in place of {plural(before, 'operator')} of eager"
 
 
 def folded_text(on: Compile | Target) -> str:

@@ -31,7 +31,7 @@ export interface Binary {
   error: string;
 }
 
-/** A piece of memory that kernels of a graph read or write. */
+/** A piece of memory that kernels of a graph read or write, under each name that it has. */
 export interface Buffer {
   name: string;
   graph: string;

@@ -83,7 +83,7 @@ describe("kernels of this machine", () => {
       ]),
     );
     expect(facts["reads"]).toBe("98.6 kB: buf0 65.5 kBbuf2 32.8 kBbuf3 256 B");
-    expect(facts["in place of"]).toBe("4 operators of eager");
+    expect(facts["in place of"]).toBe("all or part of 4 operators of eager");
     expect(facts["operations"]).toBe("73,728");
     expect(facts["operations a byte"]).toBe("0.447");
     expect(facts["at best"]).toMatch(/^45 µs, bound by memory \(CPU/);

@@ -42,9 +42,9 @@ class Kernel(Data, frozen=True):
     leaves for another is both written and read. `flops` are the floating-point operations, None
     where torch has no formula for an operator; sizes that are symbols count with the values seen.
     `dtype` is the one by which a device's rate for them is found: what is multiplied, `tf32` where
-    float32 may be rounded to it. `replaces` is how many operators eager would run for it, one
-    launch each. `definitions` are the functions of the user's that it consists of, where it was not
-    generated.
+    float32 may be rounded to it. `replaces` is of how many operators that eager would run, one
+    launch each, it computes all or part. `definitions` are the functions of the user's that it
+    consists of, where it was not generated.
     """
 
     name: str

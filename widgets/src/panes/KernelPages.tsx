@@ -103,7 +103,7 @@ export function workFacts(compile: Compile, kernel: Kernel, { buffers, unfused }
     sum(access) > 0 && <Accesses {...{ compile, kernel, access, buffers }} />;
   return [
     ["launches", calls > 0 && plural(calls, "call site")],
-    ["in place of", replaces > 0 && `${plural(replaces, "operator")} of eager`],
+    ["in place of", replaces > 0 && `all or part of ${plural(replaces, "operator")} of eager`],
     ["reads", accesses(reads)],
     ["writes", accesses(writes)],
     ["operations", flops !== null && flops.toLocaleString("en")],

@@ -15,6 +15,7 @@ const FOLDED: Record<string, string> = {
   view: "another way to look at memory",
   result: "one of several results of a call",
   size: "arithmetic on sizes, done in Python",
+  memory: "memory that is allocated",
   constant: "put in where it is used",
   dead: "nothing uses it",
   effect: "it returns nothing",
