@@ -59,7 +59,7 @@ _ATTENTION = "attention kernels: the CPU's stood for the GPU's"
 #: Calls that compute nothing: views, and memory.
 _NO_WORK = ("as_strided", "empty", "empty_strided", "reinterpret_tensor", "set_", "view", "detach")
 #: How the output code calls what is no kernel of its own.
-_CALL = re.compile(r"\b(?:extern_kernels|torch\.ops\.aten)\.(\w+)")
+_CALL = re.compile(r"^[^#\n]*\b(?:extern_kernels|torch\.ops\.aten)\.(\w+)[\w.]*\(", re.MULTILINE)
 
 
 class Interpreting:
