@@ -23,6 +23,11 @@ def made(x: torch.Tensor) -> torch.Tensor:
     return x + torch.ones(6) * torch.arange(6) + torch.full((6,), 2.0)
 
 
+def narrowed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return F.linear(x, w, b).relu()
+
+
 #: Functions of tensors, with the sizes of these, and the operators of forward and backward.
 FUNCTIONS = {
     # mm, add, relu; threshold_backward, sum (of the bias), mm twice
@@ -64,6 +69,8 @@ FUNCTIONS = {
         [(1, 2, 8, 16)] * 3,
         (1, 1),
     ),
+    # a cast of each argument, addmm, relu
+    "autocast": (narrowed, [(4, 6), (5, 6), (5,)], (5, 7)),
     # mul, and what gives back its input
     "no_dropout": (lambda x: F.dropout(x * 2, 0.5, False), [(8,)], (1, 1)),
     # mul, cumsum, exp; mul, flip, cumsum, flip, mul

@@ -44,6 +44,8 @@ _SLICES = ("select", "slice", "as_strided", "diagonal")
 _GIVES_BACK = ("Dropout", "dropout")
 #: How many gradients of one input are looked through.
 _SUMMED = 16
+#: What converts the dtype of one tensor, and what it becomes: autocast does so for each argument.
+_CAST = ("aten._to_copy.default", "prims.convert_element_type.default")
 #: Functions that are one operator each in eager, but several when they are traced: torch has
 #: decompositions for these that come before autograd (`torch/_decomp/decompositions.py`, 2.13).
 _ONE = {
@@ -129,7 +131,7 @@ def _operator(target: str, name: str, meta: Mapping[str, Any]) -> str:
     if _is_one(meta):
         return f"{side} of {source}"
     original = str(meta.get("original_aten") or "")
-    if original in ("", target):
+    if original in ("", target) or (original, target) == _CAST:
         return name
     return f"{side} of {source}: {original}"
 
