@@ -116,7 +116,7 @@ def place_in_bases(
     nodes: Sequence[fx.Node], inputs: Sequence[Input], symbols: dict[str, Symbol]
 ) -> list[Base]:
     """Return what inputs that share memory are parts of, and set where each lies in it."""
-    bases = []
+    bases: list[Base] = []
     for group in shared([node.meta.get("example_value") for node in nodes]):
         node = nodes[next(iter(group.tensors))]
 
