@@ -1,4 +1,4 @@
-"""Inductor's schedule: what was fused, what each group reads and writes, what was not fused."""
+"""Inductor's schedule: what was fused, what each group reads and writes, what needs no kernel."""
 
 from __future__ import annotations
 
@@ -12,41 +12,15 @@ from torch import fx
 from dynamo_nb.capture.arithmetic import hint
 from dynamo_nb.capture.operators import inner_graphs, is_backward, operators_of
 from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.unfused import Declined, origins, unfused
 
 if TYPE_CHECKING:
     from dynamo_nb.capture.accesses import Accesses
 
 __all__ = ["install_schedule"]
 
-#: More pairs than these, of one graph, say nothing new.
-_UNFUSED_KEPT = 400
-
 #: Operators that give memory, and put nothing in it.
 _ALLOCATES = ("empty", "new_empty")
-
-
-class _Declined:
-    """What Inductor said of the pairs that it did not fuse, by the names of the two."""
-
-    def __init__(self) -> None:
-        self.pairs: dict[tuple[str, str], str] = {}
-        self._said: dict[tuple[str, str], str] = {}
-
-    def say(self, why: Any, reason: str, *args: Any) -> None:
-        """Take in a reason."""
-        self._said[why.name1, why.name2] = reason % args if args else reason
-
-    def answer(self, can_fuse: bool, _: Any, node1: Any, node2: Any, *__: Any, **___: Any) -> None:
-        """Take in an answer: a backend may decline without a reason."""
-        if not can_fuse:
-            pair = node1.get_name(), node2.get_name()
-            self.pairs.pop(pair, None)
-            self.pairs[pair] = self._said.pop(pair, "")
-
-    def clear(self) -> None:
-        """Forget all: the next graph begins."""
-        self.pairs.clear()
-        self._said.clear()
 
 
 def install_schedule(hooked: Hooked) -> None:
@@ -58,7 +32,7 @@ def install_schedule(hooked: Hooked) -> None:
     from torch._inductor import scheduler
 
     recorder = hooked.recorder
-    declined = _Declined()
+    declined = Declined()
 
     def on_codegen(_: Any, schedule: Any) -> None:
         try:
@@ -94,7 +68,7 @@ def _schedule(
         "groups": groups,
         "sizes": {name: capacity(name) for name in touched},
         "buffers": list(_buffers(graph, touched)),
-        "unfused": list(_unfused(schedule.nodes, declined)),
+        "unfused": list(unfused(schedule.nodes, declined)),
         "in_place": dict(graph.wrapper_code.reuses),
         "folded": dict(_folded(graph.module.graph)),
         "operators": dict(_operators(graph.module.graph, direction)),
@@ -109,25 +83,10 @@ def _group(node: Any, reads: Accesses, writes: Accesses) -> dict[str, Any]:
     parts = list(node.get_nodes())
     return {
         "ops": [part.get_name() for part in parts],
-        "nodes": list(dict.fromkeys(name for part in parts for name in _origins(part))),
+        "nodes": list(dict.fromkeys(name for part in parts for name in origins(part))),
         "reads": reads,
         "writes": writes,
     }
-
-
-def _origins(part: Any) -> list[str]:
-    return [origin.name for origin in part.node.get_origins()] if part.node is not None else []
-
-
-def _loops(node: Any) -> list[list[str]]:
-    """Return the sizes of an operation's loops: which stay, and which are reduced over."""
-    sizes = getattr(node, "group", (None, None))[1]
-    if not isinstance(sizes, tuple | list) or len(sizes) != 2:
-        return []
-    return [
-        [str(size) for size in side] if isinstance(side, tuple | list) else [str(side)]
-        for side in sizes
-    ]
 
 
 # ------------------------------------------------------------------ buffers
@@ -217,67 +176,6 @@ def _names(item: Any, method: str) -> Iterable[str]:
 
 
 # ------------------------------------------------------------------ what is no kernel's work
-
-
-def _unfused(nodes: list[Any], declined: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
-    """Yield the pairs of groups of which one reads what the other wrote.
-
-    Inductor asks in rounds, first about single operations, and about pairs that only share an
-    input. Its last answer on two parts of the groups that do hand something on is the one that
-    counts; the nodes and the loops are those of these parts.
-    """
-    parts = {
-        part.get_name(): (part, at) for at, node in enumerate(nodes) for part in node.get_nodes()
-    }
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    for names, reason in declined.items():
-        sides = [[parts[op] for op in name.split("_") if op in parts] for name in names]
-        if not all(sides):
-            continue
-        pair = sides[0][0][1], sides[1][0][1]
-        writing, reading = ([part for part, _ in side] for side in sides)
-        handed = set(_handed_on(writing, reading))
-        if handed and pair[0] != pair[1]:
-            ends = (
-                [part for part in writing if handed & _written(part)],
-                [part for part in reading if handed & _read(part)],
-            )
-            found.pop(pair, None)
-            found[pair] = {
-                "reason": reason,
-                "nodes": [[name for part in end for name in _own_nodes(part)] for end in ends],
-                "loops": [_loops(max(end, key=_reduces)) for end in ends],
-            }
-    for (writer, reader), told in list(found.items())[:_UNFUSED_KEPT]:
-        handed_on = _handed_on([nodes[writer]], [nodes[reader]])
-        yield {"groups": [writer, reader], "buffers": handed_on, **told}
-
-
-def _reduces(part: Any) -> bool:
-    return bool(part.is_reduction())
-
-
-def _handed_on(writers: list[Any], readers: list[Any]) -> list[str]:
-    """Return the buffers that some operations write and others read."""
-    written = {name for node in writers for name in _written(node)}
-    return sorted(written & {name for node in readers for name in _read(node)})
-
-
-def _written(node: Any) -> set[str]:
-    return {dep.name for dep in node.read_writes.writes}
-
-
-def _read(node: Any) -> set[str]:
-    """Return what is read; what only must be over before, as it is written over, is not."""
-    from torch._inductor.dependencies import WeakDep
-
-    return {dep.name for dep in node.read_writes.reads if not isinstance(dep, WeakDep)}
-
-
-def _own_nodes(part: Any) -> list[str]:
-    """Return the node that an operation is, all that led to it where there is no such node."""
-    own = part.node.get_origin_node() if part.node is not None else None
-    return [own.name] if own is not None else _origins(part)
 
 
 def _operators(graph: fx.Graph, direction: str) -> Iterator[tuple[str, list[str]]]:
