@@ -193,8 +193,8 @@ def test_branches_have_nodes_of_their_own_alone():
     found = compiled(CELLS["branches"][0])
     assert [set(kernel.nodes) for kernel in found.kernels] == [
         {"sum_1", "gt"},
-        {"sin", "mul"},
-        {"cos"},
+        {"true_graph_0.sin", "true_graph_0.mul"},
+        {"false_graph_0.cos"},
     ]
     assert {item.node: item.why for item in found.folded} == {"cond": "graphs", "getitem": "result"}
     assert found.eager_operators == {"post_grad.inference": 4}  # of branches the longer

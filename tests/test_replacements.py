@@ -107,6 +107,29 @@ torch.compile(f)(torch.randn(4, 8, requires_grad=True)).sum().backward()
     assert found >= 4
 
 
+def test_what_a_branch_calls_has_a_name_and_the_line_of_its_own():
+    source = """\
+def yes(x):
+    return x.sin() * 2
+def no(x):
+    return x.cos()
+def f(x):
+    mul = x * 3
+    return torch.cond(mul.sum() > 0, yes, no, (mul,)) + 1
+torch.compile(f)(torch.randn(8))
+"""
+    record = Captured(source).record
+    (entry,) = record.compiles
+    graph = entry.graph("post_grad.inference")
+    lines = {node.name: [frame.line for frame in node.frames][-1:] for node in graph.nodes}
+    assert (lines["mul"], lines["true_graph_0.mul"]) == ([6], [2])
+    assert graph.nodes[-1].op == "output"
+    names = {kernel.name: set(kernel.nodes) for _, kernel in record.kernels(2)}
+    assert list(names.values()) == [{"true_graph_0.sin", "true_graph_0.mul"}]
+    assert len(record.kernels(4)) == 1
+    assert [kernel.name for _, kernel in record.kernels(6)] == [entry.kernels[0].name]
+
+
 def test_a_buffer_for_a_call_is_none_of_its_kernels_nodes():
     source = """\
 @torch.library.custom_op("dnb_made_for::copied", mutates_args=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_nb.capture.branches import node_name
 from dynamo_nb.capture.recorder import Hooked
 
 __all__ = ["extern_nodes", "install_kernel_code", "install_kernel_nodes", "is_view"]
@@ -98,7 +99,7 @@ def _silent_name(kernel: Any) -> str:
 
 def _extern_origins(kernel: Any) -> list[str]:
     """Return the nodes that an extern call computes: its own, not those that lead up to it."""
-    return [node.name for node in extern_nodes(kernel)]
+    return [node_name(node) for node in extern_nodes(kernel)]
 
 
 def extern_nodes(kernel: Any) -> list[Any]:
@@ -125,7 +126,7 @@ def _operations(schedule: Any, is_extern: bool) -> list[str]:
 def _fused_origins(schedule: Any) -> list[str]:
     nodes = [item.node for item in schedule if getattr(item, "node", None) is not None]
     origins = (origin for node in nodes for origin in node.origins if _is_own(origin))
-    return list(dict.fromkeys(origin.name for origin in origins))
+    return list(dict.fromkeys(map(node_name, origins)))
 
 
 def _is_own(node: Any) -> bool:

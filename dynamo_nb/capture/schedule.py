@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from dynamo_nb.capture.arithmetic import hint
+from dynamo_nb.capture.branches import branch_nodes, node_name
 from dynamo_nb.capture.operators import inner_graphs, is_backward, operators_of
 from dynamo_nb.capture.recorder import Hooked
 from dynamo_nb.capture.unfused import Declined, origins, unfused
@@ -37,6 +38,7 @@ def install_schedule(hooked: Hooked) -> None:
     def on_codegen(_: Any, schedule: Any) -> None:
         try:
             found = _schedule(schedule, declined.pairs, recorder.graph)
+            found["branch_nodes"] = branch_nodes()
             recorder.emit("schedule", {"direction": recorder.graph, **found})
         finally:
             declined.clear()
@@ -109,7 +111,7 @@ def _buffers(graph: Any, touched: set[str]) -> Iterator[dict[str, Any]]:
         if name not in graph.removed_buffers and (name in touched or name in outputs):
             origin = item.get_origin_node()
             role = "output" if name in outputs else "intermediate"
-            node = origin.name if origin is not None else ""
+            node = node_name(origin) if origin is not None else ""
             yield from _buffer(graph, item, name=name, role=role, node=node)
 
 
@@ -182,14 +184,14 @@ def _operators(graph: fx.Graph, direction: str) -> Iterator[tuple[str, list[str]
     """Yield the operators that each node is part of; not what the forward does for backward."""
     for node in graph.nodes:
         if direction != "forward" or not is_backward(node.meta):
-            yield node.name, operators_of(node)
+            yield node_name(node), operators_of(node)
 
 
 def _folded(graph: fx.Graph) -> Iterator[tuple[str, str]]:
     """Yield the nodes that need no kernel, each with why; some of them get one all the same."""
     for node in graph.nodes:
         if node.op.startswith("call") and (why := _needless(node)):
-            yield node.name, why
+            yield node_name(node), why
 
 
 def _needless(node: fx.Node) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dynamo_nb.capture.branches import node_name
+
 __all__ = ["Declined", "origins", "unfused"]
 
 #: More pairs than these, of one graph, say nothing new.
@@ -93,12 +95,12 @@ def _read(node: Any) -> set[str]:
 def _own_nodes(part: Any) -> list[str]:
     """Return the node that an operation is, all that led to it where there is no such node."""
     own = part.node.get_origin_node() if part.node is not None else None
-    return [own.name] if own is not None else origins(part)
+    return [node_name(own)] if own is not None else origins(part)
 
 
 def origins(part: Any) -> list[str]:
     """Return the nodes that led to a scheduled operation."""
-    return [origin.name for origin in part.node.get_origins()] if part.node is not None else []
+    return list(map(node_name, part.node.get_origins())) if part.node is not None else []
 
 
 def _loops(node: Any) -> list[list[str]]:

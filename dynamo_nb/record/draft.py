@@ -105,6 +105,16 @@ class Draft:
         """What tells the code object from others: name, file, first line."""
         return self.name, self.file, self.first_line
 
+    def take_schedule(self, raw: dict[str, Any]) -> None:
+        """Take in a schedule; what a branch calls is added to the graph that it is a branch of."""
+        self.raw_schedules.append(raw)
+        key = "post_grad", raw["direction"]
+        for graph in reversed(self.raw_graphs):
+            if (graph["stage"], graph["direction"]) == key:
+                *nodes, output = graph["nodes"]
+                graph["nodes"] = [*nodes, *raw.get("branch_nodes", ()), output]
+                break
+
     def take_up(self, known: Compile) -> None:
         """Go on from what is known of a compile."""
         for name in _SHARED:

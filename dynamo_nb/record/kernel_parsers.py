@@ -39,7 +39,7 @@ def _kernel_nodes(builder: Builder, event: Event) -> None:
 
 
 def _schedule(builder: Builder, event: Event) -> None:
-    builder.draft(event).raw_schedules.append(event.data)
+    builder.draft(event).take_schedule(event.data)
 
 
 def _cudagraph_skipped(builder: Builder, event: Event) -> None:

@@ -140,7 +140,7 @@ def _take_nodes(there: Draft, data: dict[str, Any], _: Draft) -> None:
 
 
 def _take_schedule(there: Draft, data: dict[str, Any], _: Draft) -> None:
-    there.raw_schedules.append(data)
+    there.take_schedule(data)
 
 
 def _take_nothing(there: Draft, data: dict[str, Any], draft: Draft) -> None:

@@ -12,6 +12,7 @@ from torch._inductor.codegen.common import CSE
 from torch._inductor.codegen.triton import TritonScheduling
 from torch._inductor.virtualized import V
 
+from dynamo_nb.capture.branches import node_name
 from dynamo_nb.capture.recorder import Hook, Hooked
 
 __all__ = ["HOOK", "NAMES"]
@@ -33,7 +34,7 @@ def _install(hooked: Hooked) -> None:
         if buffer is None:
             return
         noted = kernel.__dict__.setdefault(_NOTED, {})
-        noted.setdefault(str(variable), [origin.name for origin in buffer.origins])
+        noted.setdefault(str(variable), list(map(node_name, buffer.origins)))
 
     def defined(name: str, _: Any, source: str, schedule: Any, kernel: Any, *__: Any) -> None:
         variables = getattr(kernel, _NOTED, None)
