@@ -220,7 +220,8 @@ def _source_nodes(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield lines of the kernel's source with the nodes that they compute, or that they store.
 
-    A template's own lines compute what was fused into it from no variable.
+    A template's own lines compute what was fused into it from no variable. What led to a branch, or
+    to a call that a buffer is made for, is none of its nodes.
     """
     lines = kernel.code.splitlines()
     start = next(
@@ -232,7 +233,8 @@ def _source_nodes(
         text = line.strip()
         used = _VARIABLE.findall(text)
         if used and text.startswith((f"{used[0]} = ", "tl.store(", "tl.atomic_add(")):
-            yield str(number), variables.get(used[0]) or own
+            named = [name for name in variables.get(used[0], ()) if name in kernel.nodes]
+            yield str(number), named or own
         elif own and text and not text.startswith("#"):
             yield str(number), own
 
