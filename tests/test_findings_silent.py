@@ -331,7 +331,10 @@ def step(x, bias=1):
 
 
 def test_compiled_optimizers_have_their_own_names(shell: Shell) -> None:
-    """All of them share the code of torch's wrapper around `step`; AdamW's is that of Adam."""
+    """All of them share the code of torch's wrapper around `step`.
+
+    AdamW inherits Adam's, which torch wraps for whichever of the two is made first.
+    """
     shell.run("import torch\nlin = torch.nn.Linear(2, 2)\nlin(torch.ones(2)).sum().backward()")
     for name in ("SGD", "AdamW", "SGD", "Adagrad"):
         ran = shell.run(
@@ -344,8 +347,9 @@ def test_compiled_optimizers_have_their_own_names(shell: Shell) -> None:
         names = {entry.resume_of or entry.name for entry in shell.record.compiles}
         steps = {found for found in names if found.endswith(".step")}
         allowed = {"AdamW": {"AdamW.step", "Adam.step"}}.get(name, {f"{name}.step"})
-        assert f"{name}.step" in steps <= allowed
-        assert f"{name}.step: compiled" in ran.report
+        assert steps
+        assert steps <= allowed
+        assert any(f"{step}: compiled" in ran.report for step in steps)
 
 
 def test_a_name_that_is_nowhere_is_the_cells_own_error(shell: Shell) -> None:
