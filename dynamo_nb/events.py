@@ -68,6 +68,8 @@ _NAMES = frozenset(
         "artifact:compiled_fn_wrapper",
         "artifact:output_alias_wrapper",
         "artifact:synthetic_base_wrapper",
+        "bwd_compilation_metrics_runtime",
+        "compilation_metrics_runtime",
         "artifact:dedup_wrapper",
         "artifact:mutation_epilogue",
         "artifact:functionalized_rng_wrapper",
