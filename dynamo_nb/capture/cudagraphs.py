@@ -46,72 +46,94 @@ def install_recordings(hooked: Hooked) -> None:
     itself is bound for good when a graph is made, so a later capture would not be called there.
     """
     from torch._inductor import cudagraph_trees
-    from torch._inductor.cudagraph_trees import (
-        CheckInvariantStatus,
-        CUDAGraphNode,
-        CUDAGraphTreeManager,
-    )
+    from torch._inductor.cudagraph_trees import CUDAGraphNode, CUDAGraphTreeManager
 
-    recorder = hooked.recorder
-    uses: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    reasons: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    refusals: list[str] = []  # of the recordings that the call under way asked
-    met: dict[tuple[str, str, int], set[tuple[int, ...]]] = {}  # sizes of each recorded function
-    under_way: list[tuple[str, str]] = [("", "")]
+    seen = _Recordings(hooked)
+    hooked.around(cudagraph_trees, "cudagraphify", before=seen.sized)
+    hooked.around(CUDAGraphTreeManager, "_run", before=seen.begun)
+    hooked.around(CUDAGraphNode, "check_invariants", after=seen.asked)
+    hooked.around(CUDAGraphTreeManager, "run_eager", after=seen.warmed_up)
+    hooked.around(CUDAGraphTreeManager, "record_function", after=seen.recorded)
+    hooked.around(CUDAGraphTreeManager, "execute_node", after=seen.replayed)
+    hooked.around(cudagraph_trees, "log_cudagraph_skip_and_bump_counter", before=seen.skipped)
+    hooked.undo.callback(seen.tell)
 
-    def key(manager: Any, function_id: Any) -> tuple[str, str]:
-        compile_id = manager.id_to_compile_id[function_id]
-        return str(compile_id or ""), manager.id_to_mode[function_id].name.lower()
 
-    def begin(manager: Any, _: Any, function_id: Any) -> None:
-        refusals.clear()
-        under_way[0] = key(manager, function_id)
+class _Recordings:
+    """What became of each CUDA graph, by compile id and direction; methods are what hooks call."""
+
+    def __init__(self, hooked: Hooked) -> None:
+        self._hooked = hooked
+        self._uses: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._reasons: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        #: Of the recordings that the call under way asked.
+        self._refusals: list[str] = []
+        #: Sizes that each function was recorded for.
+        self._met: dict[tuple[str, str, int], set[tuple[int, ...]]] = {}
+        self._under_way = ("", "")
+
+    def begun(self, manager: Any, _: Any, function_id: Any) -> None:
+        """Begin a call."""
+        self._refusals.clear()
+        self._under_way = _key(manager, function_id)
 
     def sized(
-        model: Any, inputs: list[Any], *_: Any, is_backward: bool, is_inference: bool, **more: Any
+        self,
+        model: Any,
+        inputs: list[Any],
+        *_: Any,
+        is_backward: bool,
+        is_inference: bool,
+        **more: Any,
     ) -> None:
+        """Take in the sizes that a function is made for: others than before are a reason."""
         sizes = tuple(item for item in inputs if isinstance(item, int))
         mode = "backward" if is_backward else "inference" if is_inference else "forward"
         own = str(more.get("compile_id") or ""), mode
-        known = met.setdefault((*own, id(model)), set())
+        known = self._met.setdefault((*own, id(model)), set())
         if known and sizes not in known:
-            reasons[own][f"another size: {', '.join(map(str, sizes))}"] = None
+            self._reasons[own][f"another size: {', '.join(map(str, sizes))}"] = None
         known.add(sizes)
 
-    def asked(answer: tuple[Any, Any], *_: Any) -> None:
+    def asked(self, answer: tuple[Any, Any], *_: Any) -> None:
+        """Take in whether a recording fits the call."""
+        from torch._inductor.cudagraph_trees import CheckInvariantStatus
+
         status, reason = answer
         if status != CheckInvariantStatus.SUCCESS:
-            refusals.append(_refusal(str(reason())))
+            self._refusals.append(_refusal(str(reason())))
 
-    def warmed(_: Any, manager: Any, __: Any, function_id: Any) -> None:
-        uses[key(manager, function_id)]["warm_ups"] += 1
+    def warmed_up(self, _: Any, manager: Any, __: Any, function_id: Any) -> None:
+        """Count a warm-up."""
+        self._uses[_key(manager, function_id)]["warm_ups"] += 1
 
-    def recorded(_: Any, manager: Any, __: Any, function_id: Any) -> None:
-        own = key(manager, function_id)
-        uses[own]["recordings"] += 1
-        reasons[own].update(dict.fromkeys(refusals))
+    def recorded(self, _: Any, manager: Any, __: Any, function_id: Any) -> None:
+        """Count a recording, with why those that there are did not fit."""
+        own = _key(manager, function_id)
+        self._uses[own]["recordings"] += 1
+        self._reasons[own].update(dict.fromkeys(self._refusals))
 
-    def replayed(*_: Any) -> None:
-        uses[under_way[0]]["replays"] += 1
+    def replayed(self, *_: Any) -> None:
+        """Count a replay."""
+        self._uses[self._under_way]["replays"] += 1
 
-    def skipped(reason: str) -> None:
-        compile_id, mode = under_way[0]
+    def skipped(self, reason: str) -> None:
+        """Tell at once that a graph is given up."""
+        compile_id, mode = self._under_way
         data = {"direction": mode, **_told(reason)}
-        recorder.emit("cudagraph_skipped", data, compile_id=compile_id)
+        self._hooked.recorder.emit("cudagraph_skipped", data, compile_id=compile_id)
 
-    def tell() -> None:
-        for (compile_id, mode), counts in uses.items():
-            told = {"direction": mode, **counts, "reasons": list(reasons[compile_id, mode])}
-            recorder.emit("cudagraph", told, compile_id=compile_id)
+    def tell(self) -> None:
+        """Tell all that was counted."""
+        for (compile_id, mode), counts in self._uses.items():
+            reasons = list(self._reasons[compile_id, mode])
+            told = {"direction": mode, **counts, "reasons": reasons}
+            self._hooked.recorder.emit("cudagraph", told, compile_id=compile_id)
 
-    hooked.around(cudagraph_trees, "cudagraphify", before=sized)
-    hooked.around(CUDAGraphTreeManager, "_run", before=begin)
-    hooked.around(CUDAGraphNode, "check_invariants", after=asked)
-    hooked.around(CUDAGraphTreeManager, "run_eager", after=warmed)
-    hooked.around(CUDAGraphTreeManager, "record_function", after=recorded)
-    hooked.around(CUDAGraphTreeManager, "execute_node", after=replayed)
-    hooked.around(cudagraph_trees, "log_cudagraph_skip_and_bump_counter", before=skipped)
-    hooked.undo.callback(tell)
+
+def _key(manager: Any, function_id: Any) -> tuple[str, str]:
+    compile_id = manager.id_to_compile_id[function_id]
+    return str(compile_id or ""), manager.id_to_mode[function_id].name.lower()
 
 
 def _refusal(reason: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import fx
 
 from dynamo_nb.capture.plain import Place, node_target, parse_stack_trace, value
-from dynamo_nb.capture.replacements import origin_meta, replaced_names
+from dynamo_nb.capture.replacements import is_backward, origin_meta, replaced_names
 
 __all__ = ["graph_nodes"]
 
@@ -53,8 +53,7 @@ def graph_nodes(graph: fx.Graph, places: dict[fx.Node, list[Place]]) -> list[dic
                 "frames": places.get(node) or parse_stack_trace(meta.get("stack_trace")),
                 "module_stack": _module_stack(meta),
                 "original_aten": "" if original is None else str(original),
-                "is_backward": bool(meta.get("autograd_backward"))
-                or meta.get("partitioner_tag") == "is_backward",
+                "is_backward": is_backward(meta),
                 "from_node": _from_node(meta.get("from_node")),
                 "seq_nr": meta.get("seq_nr", -1),
                 "replaced": replaced_names(node),

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from dynamo_nb.capture.replacements import replaced_by
+from dynamo_nb.capture.replacements import is_backward, replaced_by
 
-__all__ = ["LAUNCH_NOTHING", "count_operators", "inner_graphs", "is_backward", "operators_of"]
+__all__ = ["LAUNCH_NOTHING", "count_operators", "inner_graphs", "operators_of"]
 
 #: What operators begin with that launch nothing: they allocate, or look at what is there.
 LAUNCH_NOTHING = (
@@ -145,11 +145,6 @@ def _source(meta: Mapping[str, Any]) -> tuple[str, str]:
 
 def _is_one(meta: Mapping[str, Any]) -> bool:
     return _source(meta)[1] in _ONE
-
-
-def is_backward(meta: Mapping[str, Any]) -> bool:
-    """Tell whether a node is of the backward part, by its `meta`."""
-    return bool(meta.get("autograd_backward")) or meta.get("partitioner_tag") == "is_backward"
 
 
 def _is_work(node: fx.Node) -> bool:

@@ -10,7 +10,7 @@ from torch import fx
 
 from dynamo_nb.capture.recorder import Hooked
 
-__all__ = ["install_replacements", "origin_meta", "replaced_by", "replaced_names"]
+__all__ = ["install_replacements", "is_backward", "origin_meta", "replaced_by", "replaced_names"]
 
 #: The key in a node's `meta`, which passes hand on when they copy a node.
 _KEY = "dynamo_nb.replaced"
@@ -59,6 +59,11 @@ def origin_meta(node: fx.Node) -> Mapping[str, Any]:
     if not replaced or node.meta.get("stack_trace"):
         return node.meta
     return ChainMap(*(item.meta for item in replaced), node.meta)
+
+
+def is_backward(meta: Mapping[str, Any]) -> bool:
+    """Tell whether a node is of the backward part, by its `meta`."""
+    return bool(meta.get("autograd_backward")) or meta.get("partitioner_tag") == "is_backward"
 
 
 def replaced_by(node: fx.Node) -> list[Replaced]:

@@ -11,8 +11,9 @@ from torch import fx
 
 from dynamo_nb.capture.arithmetic import hint
 from dynamo_nb.capture.branches import branch_nodes, node_name
-from dynamo_nb.capture.operators import inner_graphs, is_backward, operators_of
+from dynamo_nb.capture.operators import inner_graphs, operators_of
 from dynamo_nb.capture.recorder import Hooked
+from dynamo_nb.capture.replacements import is_backward
 from dynamo_nb.capture.unfused import Declined, origins, unfused
 
 if TYPE_CHECKING:

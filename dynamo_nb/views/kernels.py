@@ -9,7 +9,7 @@ from dynamo_nb.record.definitions import defined_lines
 from dynamo_nb.record.types import Compile, Kernel, Node, OutputCode
 from dynamo_nb.views.blocks import Row, Section, Table, code, table
 from dynamo_nb.views.context import Context, inner
-from dynamo_nb.views.model import cell_lines, kernel_nodes
+from dynamo_nb.views.model import cell_lines, direction_of, kernel_nodes
 from dynamo_nb.views.plain import compact_lines, plural, size_text, span_text, value_text
 from dynamo_nb.views.plot import rooflines
 from dynamo_nb.views.roofline import floor_text, measured_text
@@ -46,7 +46,7 @@ def _overview(entry: Compile, context: Context) -> Section:
         return (
             kernel.name,
             kernel.language,
-            _direction(kernel.graph),
+            direction_of(kernel.graph),
             ", ".join(kernel.nodes),
             compact_lines(cell_lines(kernel_nodes(entry, kernel))),
             kernel.calls or "",
@@ -63,10 +63,6 @@ def _overview(entry: Compile, context: Context) -> Section:
     )
 
 
-def _direction(graph: str) -> str:
-    return graph.partition(".")[2]
-
-
 # ------------------------------------------------------------------ a kernel's page
 
 
@@ -76,7 +72,7 @@ def _page(entry: Compile, kernel: Kernel, context: Context) -> Section:
         ("at best", floor_text(context.record, kernel) if kernel.bytes else ""),
         ("measured", measured_text(context.record, entry, kernel)),
     ]
-    of = f", {_direction(kernel.graph)}" if kernel.language == "extern" else ""
+    of = f", {direction_of(kernel.graph)}" if kernel.language == "extern" else ""
     return kernel_page(entry, kernel, context, title=f"kernel {kernel.name}{of}", facts=facts)
 
 

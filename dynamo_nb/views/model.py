@@ -32,6 +32,7 @@ __all__ = [
     "call_nodes",
     "cell_line",
     "cell_lines",
+    "direction_of",
     "final_breaks",
     "kernel_nodes",
     "main_reason",
@@ -214,6 +215,11 @@ def cell_lines(nodes: list[Node]) -> set[int]:
     found = (cell_line(node.frames) for node in nodes)
     also = (frame.line for node in nodes for frame in node.also if frame.file == CELL)
     return {line for line in found if line is not None}.union(also)
+
+
+def direction_of(graph: str) -> str:
+    """Return the direction that a post-grad graph's name ends in; it may have none."""
+    return graph.partition(".")[2]
 
 
 def kernel_nodes(entry: Compile, kernel: Kernel) -> list[Node]:

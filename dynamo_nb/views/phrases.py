@@ -20,6 +20,7 @@ from dynamo_nb.views.model import (
     Report,
     call_nodes,
     cell_lines,
+    direction_of,
     kernel_nodes,
     reason_name,
     resume_line,
@@ -118,7 +119,7 @@ def kernel_text(entry: Compile, kernel: Kernel) -> str:
     """Return a kernel's name with what was fused into it, and from which lines."""
     nodes = kernel_nodes(entry, kernel)
     lines = compact_lines(cell_lines(nodes))
-    direction = kernel.graph.partition(".")[2]
+    direction = direction_of(kernel.graph)
     facts = [kernel.language, *([direction] if direction not in ("", "inference") else [])]
     facts.append(f"fuses {plural(len(kernel.nodes), 'node')}" + (f" from {lines}" if lines else ""))
     if kernel.definitions:

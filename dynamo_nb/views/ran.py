@@ -8,6 +8,7 @@ from dynamo_nb.record.types import Binary, Choice, Compile, CudagraphUse, Kernel
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
 from dynamo_nb.views.kernels import line_marks
+from dynamo_nb.views.model import direction_of
 from dynamo_nb.views.plain import brief, one_line, plural, time_text
 from dynamo_nb.views.targets import binary_text, config_text, stage_sections
 
@@ -55,7 +56,7 @@ def cudagraph_lines(entry: Compile) -> Iterator[str]:
 
 
 def _of(use: CudagraphUse) -> str:
-    direction = use.graph.partition(".")[2]
+    direction = direction_of(use.graph)
     return f" of {direction}" if direction else ""
 
 
@@ -85,7 +86,7 @@ def _tunings(entry: Compile, context: Context) -> Iterator[Section]:
         kernels = [kernel for kernel in entry.kernels if tuning.is_of(kernel)]
         return (
             tuning.operation or tuning.kernel,
-            tuning.graph.partition(".")[2],
+            direction_of(tuning.graph),
             ", ".join(tuning.sizes),
             choice.name,
             choice.detail,
@@ -106,7 +107,7 @@ def _tunings(entry: Compile, context: Context) -> Iterator[Section]:
 
 def _cudagraphs(entry: Compile, context: Context) -> Iterator[Section]:
     def row(use: CudagraphUse) -> tuple[tuple[object, ...], str]:
-        direction = use.graph.partition(".")[2]
+        direction = direction_of(use.graph)
         reasons = "; ".join(use.reasons)
         return (direction, use.warm_ups, use.recordings, use.replays, reasons), ""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import Buffer, Compile, Folded, NotFused, Target, TensorValue
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
+from dynamo_nb.views.model import direction_of
 from dynamo_nb.views.plain import plural, size_text, some, value_text
 
 __all__ = ["folded_text", "launches_text", "schedule_sections"]
@@ -56,10 +57,6 @@ def schedule_sections(
     yield from _folded(entry, on, context, prefix)
 
 
-def _direction(graph: str) -> str:
-    return graph.partition(".")[2]
-
-
 def _node_marks(entry: Compile, on: Compile | Target, context: Context) -> dict[str, str]:
     """Return the marks of each node, by `graph/name`."""
     return {
@@ -80,7 +77,7 @@ def _unfused(
         found = " ".join(marks.get(f"{item.graph}/{name}", "") for name in nodes)
         return (
             both,
-            _direction(item.graph),
+            direction_of(item.graph),
             ", ".join(item.buffers),
             size_text(item.bytes),
             item.reason or "declined without a reason",
@@ -107,7 +104,7 @@ def _buffers(
         value = TensorValue(shape=buffer.shape, dtype=buffer.dtype, device=buffer.device)
         return (
             buffer.name,
-            _direction(buffer.graph),
+            direction_of(buffer.graph),
             buffer.role,
             buffer.node,
             value_text(value),
@@ -156,7 +153,7 @@ def _folded(
         node = nodes.get((item.graph, item.node))
         return (
             item.node,
-            _direction(item.graph),
+            direction_of(item.graph),
             f"{node.target}({', '.join(node.inputs)})" if node is not None else "",
             _FOLDED.get(item.why, item.why or "not known"),
         ), context.marks.of_node(node, entry) if node is not None else ""

@@ -10,7 +10,7 @@ from dynamo_nb.record.types import Binary, Compile, Kernel, Node, StageText, Tar
 from dynamo_nb.views.blocks import Section, code, table
 from dynamo_nb.views.context import Context
 from dynamo_nb.views.kernels import kernel_page, line_marks, module_section, work_facts
-from dynamo_nb.views.model import cell_lines, kernel_nodes
+from dynamo_nb.views.model import cell_lines, direction_of, kernel_nodes
 from dynamo_nb.views.phrases import kernel_text
 from dynamo_nb.views.plain import compact_lines, one_line, percent_text, plural, size_text, some
 from dynamo_nb.views.plot import target_roofline
@@ -128,7 +128,7 @@ def _overview(entry: Compile, target: Target, context: Context) -> Section:
         return (
             kernel.name,
             kernel.language,
-            kernel.graph.partition(".")[2],
+            direction_of(kernel.graph),
             ", ".join(kernel.nodes),
             compact_lines(cell_lines(kernel_nodes(entry, kernel))),
             binary_text(binary) if binary else "",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dynamo_nb.record.types import KernelTime, Measured, Timing
 from dynamo_nb.views.blocks import Section, table
 from dynamo_nb.views.context import Context
+from dynamo_nb.views.model import direction_of
 from dynamo_nb.views.plain import plural, size_text, time_text
 
 __all__ = ["kernel_time_text", "timing_text", "timings"]
@@ -73,7 +74,7 @@ def timings(context: Context) -> Iterator[Section]:
             timing.line or "",
             time.name,
             time.compile,
-            time.graph.partition(".")[2],
+            direction_of(time.graph),
             f"{time.calls:g}",
             time_text(time.seconds),
             f"{100 * time.seconds / total:.0f}%" if total else "",
